@@ -1,0 +1,107 @@
+//! MCP content that a tool returns itself.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A result in MCP's own form: content blocks, and perhaps a structured value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpContent {
+    /// Blocks of type `text`, `image`, `audio`, `resource` or `resource_link`.
+    pub content: Vec<Value>,
+    /// The structured value, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Value>,
+    /// Whether the tool calls this a failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+}
+
+/// Why a value that looks like MCP content is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Block {index} of `content` {reason}")]
+pub struct ContentError {
+    index: usize,
+    reason: String,
+}
+
+impl McpContent {
+    /// Reads `value` as MCP content if it has its form: an object of `content` (an array), and at most
+    /// `structuredContent`, `isError` and `_meta` beside it. `None` where it is an ordinary value.
+    pub fn recognise(value: &Value) -> Option<Result<Self, ContentError>> {
+        let object = value.as_object()?;
+        let blocks = object.get("content")?.as_array()?;
+        if !object.keys().all(|key| matches!(key.as_str(), "content" | "structuredContent" | "isError" | "_meta")) {
+            return None;
+        }
+        if !blocks.iter().all(|block| block.get("type").is_some_and(Value::is_string)) {
+            return None;
+        }
+        for (index, block) in blocks.iter().enumerate() {
+            if let Err(reason) = check_block(block) {
+                return Some(Err(ContentError { index, reason }));
+            }
+        }
+        Some(Ok(Self {
+            content: blocks.clone(),
+            structured_content: object.get("structuredContent").filter(|value| !value.is_null()).cloned(),
+            is_error: object.get("isError").and_then(Value::as_bool).unwrap_or(false),
+        }))
+    }
+
+    /// All text blocks, joined by line breaks: what a program that wants text gets.
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self.content.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
+        texts.join("\n")
+    }
+}
+
+/// Checks one block against the MCP schema's required fields.
+fn check_block(block: &Value) -> Result<(), String> {
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+    let required: &[&str] = match kind {
+        "text" => &["text"],
+        "image" | "audio" => &["data", "mimeType"],
+        "resource_link" => &["uri", "name"],
+        "resource" => {
+            let resource = block.get("resource").ok_or("is a `resource` without the field `resource`")?;
+            let has = |field| resource.get(field).is_some_and(Value::is_string);
+            return if has("uri") && (has("text") || has("blob")) {
+                Ok(())
+            } else {
+                Err("needs `resource.uri`, and `resource.text` or `resource.blob`, as strings".to_owned())
+            };
+        }
+        other => return Err(format!("has the type `{other}`; MCP has text, image, audio, resource and resource_link")),
+    };
+    match required.iter().find(|field| !block.get(**field).is_some_and(Value::is_string)) {
+        Some(field) => Err(format!("is of type `{kind}` and needs the string `{field}`")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_values_of_the_whole_form_are_content() {
+        let content = json!({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
+        assert!(McpContent::recognise(&content).expect("has the form").is_ok());
+        for ordinary in [
+            json!({"content": "a text"}),
+            json!({"content": [1, 2]}),
+            json!({"content": [{"text": "no type"}]}),
+            json!({"content": [], "title": "an article"}),
+            json!([1]),
+            json!("content"),
+        ] {
+            assert!(McpContent::recognise(&ordinary).is_none(), "{ordinary}");
+        }
+        let broken = json!({"content": [{"type": "image", "data": "x"}]});
+        let error = McpContent::recognise(&broken).expect("has the form").expect_err("lacks mimeType");
+        assert_eq!(error.to_string(), "Block 0 of `content` is of type `image` and needs the string `mimeType`");
+    }
+}

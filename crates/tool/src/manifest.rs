@@ -1,0 +1,174 @@
+//! `manifest.json`, a tool's description on disk.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Example, Limits, Permissions};
+
+/// The kinds of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolKind {
+    /// Rust, or any other source, compiled to a WASI module.
+    Wasm,
+    /// A program of an interpreter.
+    Script,
+    /// A chain of other tools.
+    Pipeline,
+    /// A tool of an imported MCP server.
+    Mcp,
+}
+
+/// How a script is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// `run(...)` is called in a warm worker.
+    Function,
+    /// The program is started anew for each call.
+    Process,
+}
+
+/// Hints for clients about what a tool does (MCP `ToolAnnotations`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Annotations {
+    /// A title for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The tool changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// The tool may destroy something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Calling it again changes nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// The tool reaches beyond this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+/// A tool's description. Fields of Skillz 0.8 keep their names and meaning; unknown fields survive in `extra`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The tool's name; the folder's name wins where they differ.
+    pub name: String,
+    /// What the tool does, for the model that chooses it.
+    pub description: String,
+    /// `major.minor.patch`; absent means 1.0.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The kind; absent means WASM, as in Skillz 0.8.
+    #[serde(default = "wasm")]
+    pub tool_type: ToolKind,
+    /// The source file, relative to the tool's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry_file: Option<String>,
+    /// The command that runs a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
+    /// How a script is called; absent means that its code decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// JSON Schema of the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// JSON Schema of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Hints for clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What a script depends on: pip requirements or npm specifiers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<String>,
+    /// Crates that a WASM tool depends on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wasm_dependencies: Vec<String>,
+    /// The steps of a pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline_steps: Option<Value>,
+    /// The imported server that an `mcp` tool belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_server: Option<Value>,
+    /// Calls that show and test the tool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Example>,
+    /// What the tool asks for beyond nothing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub permissions: Permissions,
+    /// Limits of a call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limits: Limits,
+    /// Services that must run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires_services: Vec<String>,
+    /// Words to find the tool by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Keep the tool in `tools/list` however many there are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+    /// The tool is kept but not offered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disabled: bool,
+    /// SHA-256 of manifest and source at the last publish, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// Where an imported tool came from, and how this version came to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Value>,
+    /// When the tool was first published (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// When this version was published (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+    /// Fields this version of Skillz does not know; kept when the manifest is written.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Manifest {
+    /// A manifest with the required fields only.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, tool_type: ToolKind) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            version: None,
+            tool_type,
+            entry_file: None,
+            interpreter: None,
+            protocol: None,
+            input_schema: None,
+            output_schema: None,
+            annotations: None,
+            dependencies: Vec::new(),
+            wasm_dependencies: Vec::new(),
+            pipeline_steps: None,
+            mcp_server: None,
+            examples: Vec::new(),
+            permissions: Permissions::default(),
+            limits: Limits::default(),
+            requires_services: Vec::new(),
+            tags: Vec::new(),
+            pinned: false,
+            disabled: false,
+            hash: None,
+            source: None,
+            created_at: None,
+            updated_at: None,
+            extra: Map::new(),
+        }
+    }
+}
+
+fn wasm() -> ToolKind {
+    ToolKind::Wasm
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
