@@ -13,6 +13,10 @@ pub trait ClientPort: Send + Sync {
     fn capabilities(&self) -> ClientCapabilities;
     /// The client's progress token, where it gave one.
     fn progress_token(&self) -> Option<Value>;
+    /// Whether the client may sit on another machine: its roots count only within the operator's.
+    fn is_remote(&self) -> bool {
+        false
+    }
     /// The client's workspace roots; `None` where it has no such notion or did not answer.
     async fn roots(&self) -> Option<Vec<PathBuf>>;
     /// Asks the user (MCP elicitation). The engine stops the call's clock meanwhile.

@@ -6,7 +6,21 @@
 #![warn(missing_docs)]
 
 mod client;
+mod engine;
+mod exposure;
+mod inspect;
 mod request;
+mod resource;
+mod results;
+mod settings;
 
 pub use client::{ClientPort, NoClient};
+pub use engine::{Engine, EngineParts};
+pub use exposure::Exposed;
+pub use inspect::{
+    CodeLanguage, CodeRequest, CodeRuntimeChoice, Detail, ListRequest, PipelineDefinition, PipelineRequest, VersionAction,
+};
 pub use request::{CallFailure, CallReply, CallRequest, DeleteReport, ExampleCounts, PublishReport, PublishRequest};
+pub use resource::ResourceSource;
+pub use results::{ResultStore, StoredResult};
+pub use settings::{Concurrency, EngineSettings, Exposure, Policy, PolicyMode};

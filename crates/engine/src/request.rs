@@ -28,6 +28,9 @@ pub struct CallReply {
     pub content: Vec<Value>,
     /// The structured value, where there is one.
     pub structured_content: Option<Value>,
+    /// The value itself where it is no object and the tool has an output schema: since 2026-07-28 it is the
+    /// structured value too.
+    pub other_value: Option<Value>,
     /// Whether the call failed.
     pub is_error: bool,
     /// The failure behind `is_error`, where the engine knows it: for exit codes and for callers that are no MCP clients.
