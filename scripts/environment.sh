@@ -1,0 +1,43 @@
+# Sourced by the scripts beside it: where things lie, and how phases are announced.
+#
+# Everything that is fetched or built lands outside the clone, in SKILLZ_DEV_CACHE, so that a second clone on
+# the same machine starts warm and `git clean` costs nothing.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export SKILLZ_DEV_CACHE=${SKILLZ_DEV_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/skillz-dev}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$SKILLZ_DEV_CACHE/target}
+mkdir -p "$SKILLZ_DEV_CACHE"
+
+# A cargo that rustup installed is found even where a login shell's PATH is missing.
+case ":$PATH:" in
+  *":$HOME/.cargo/bin:"*) ;;
+  *) export PATH="$HOME/.cargo/bin:$PATH" ;;
+esac
+
+# The folder of a set of packages, named after the list of what is in it: another list, another folder.
+cache_folder() { # KIND FILE_WITH_THE_LIST
+  printf '%s/%s-%s' "$SKILLZ_DEV_CACHE" "$1" "$(sha256sum "$2" | cut -c1-12)"
+}
+
+python_folder=$(cache_folder python "$root/tests/clients/requirements.txt")
+node_folder=$(cache_folder node "$root/tests/clients/package.json")
+
+phase_name=
+phase_start=0
+
+# Closes the phase before with its time, and opens the next; without a name it only closes.
+phase() {
+  if [ -n "$phase_name" ]; then
+    printf -- '-- %s: %d s\n' "$phase_name" "$((SECONDS - phase_start))"
+  fi
+  phase_name=${1:-}
+  phase_start=$SECONDS
+  if [ -n "$phase_name" ]; then
+    printf '\n== %s\n' "$phase_name"
+  fi
+}
+
+fail() {
+  printf 'error: %s\n' "$1" >&2
+  exit 1
+}
