@@ -2,110 +2,70 @@
 //!
 //! A [`Launcher`] owns one small helper process that forks all others, so that a fork never copies the
 //! server, and so that everything dies with the server however it ends. Dropping a [`Child`] kills its whole tree.
-use std::{ffi::OsString, path::PathBuf};
+//!
+//! On Linux: server - helper - one supervisor for each tree - the program and whatever it starts. The helper and the
+//! supervisors adopt orphans, so that neither a daemon nor a double fork gets away. Elsewhere a tree is a process group.
 
-use skillz_sandbox::{Policy, SandboxKind};
-use tokio::io::{AsyncRead, AsyncWrite};
+mod child;
+mod command;
+mod drain;
+mod error;
+mod launcher;
+mod report;
 
-/// Starts processes. Cheap to clone; clones share one helper process, which is started at the first use.
-#[derive(Debug, Clone)]
-pub struct Launcher {}
+#[cfg(target_os = "linux")]
+mod helper;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod wire;
 
-/// A program to run, with everything it will know.
-#[derive(Debug, Clone)]
-pub struct Command {
-    /// Absolute path of the program.
-    pub program: PathBuf,
-    /// Arguments, without the program itself.
-    pub arguments: Vec<OsString>,
-    /// The whole environment; nothing is inherited.
-    pub environment: Vec<(OsString, OsString)>,
-    /// Working folder.
-    pub directory: PathBuf,
-    /// `None` runs unconfined (the server's own git, docker and so on).
-    pub policy: Option<Policy>,
-    /// Resource limits of the whole tree.
-    pub limits: ProcessLimits,
-}
+#[cfg(not(target_os = "linux"))]
+mod portable;
 
-/// Resource limits of a process tree; `None` is no limit.
-#[derive(Debug, Clone, Default)]
-pub struct ProcessLimits {
-    /// Most resident memory of the tree, in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Most processes and threads alive at once.
-    pub max_processes: Option<u32>,
-    /// Largest file that may be written, in bytes.
-    pub max_file_bytes: Option<u64>,
-}
+#[cfg(target_os = "linux")]
+use linux as backend;
+#[cfg(not(target_os = "linux"))]
+use portable as backend;
 
-/// A running process tree with pipes to its root. Dropping it kills the tree.
-pub struct Child {
-    /// Writes to the program's stdin; drop it to close.
-    pub stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
-    /// Reads the program's stdout.
-    pub stdout: Option<Box<dyn AsyncRead + Send + Unpin>>,
-    /// Reads the program's stderr.
-    pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
-}
+pub use child::{Child, Exit};
+pub use command::{Command, ProcessLimits};
+pub use drain::{Drained, Keep, OutputBudget, OutputExceeded, drain};
+pub use error::ProcessError;
+pub use launcher::Launcher;
+pub use report::{LimitMethod, SandboxReport};
 
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// It exited with this code.
-    Code(i32),
-    /// A signal killed it.
-    Signal(i32),
-    /// It was killed because its tree used more memory than allowed.
-    MemoryLimit,
-}
-
-/// Why a process could not be started or followed.
-#[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
-    /// The sandbox asked for cannot be had here.
-    #[error("{reason}")]
-    Sandbox {
-        /// What is missing and the ways out.
-        reason: String,
-    },
-    /// The program could not be started.
-    #[error("`{program}` could not be started: {source}")]
-    Start {
-        /// The program.
-        program: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The helper process is gone.
-    #[error("The helper that starts processes is gone: {0}")]
-    Launcher(String),
-}
-
-impl Launcher {
-    /// A launcher that re-executes `program` (the skillz binary) as its helper and confines by `sandbox`.
-    /// Starts nothing yet.
-    pub fn new(_program: PathBuf, _sandbox: SandboxKind) -> Self {
-        todo!("process helper")
-    }
-
-    /// Starts a command.
-    pub async fn spawn(&self, _command: Command) -> Result<Child, ProcessError> {
-        todo!("process helper")
-    }
-}
-
-impl Child {
-    /// Waits until the root process has ended. Does not wait for the pipes to close.
-    pub async fn wait(&mut self) -> Result<Exit, ProcessError> {
-        todo!("process helper")
-    }
-
-    /// Kills the whole tree and waits until no process of it is left.
-    pub async fn kill(&mut self) {
-        todo!("process helper")
-    }
-}
+/// The hidden first argument that turns the binary into the helper process.
+const HELPER_ARGUMENT: &str = "__launcher";
 
 /// Entry of the helper process: the binary's `main` calls this first; it never returns if this process is a helper.
-pub fn run_helper_if_asked() {}
+///
+/// It must run before any thread is started, since the helper forks.
+pub fn run_helper_if_asked() {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == HELPER_ARGUMENT) {
+        #[cfg(target_os = "linux")]
+        helper::run();
+        #[cfg(not(target_os = "linux"))]
+        std::process::exit(2);
+    }
+}
+
+/// Lets a test binary be its own helper: `skillz_process::helper_entry!();` once at the top of the test file, then
+/// `Launcher::new(std::env::current_exe()?, ...)`. The test harness owns `main`, so this hooks in before it.
+#[macro_export]
+macro_rules! helper_entry {
+    () => {
+        const _: () = {
+            extern "C" fn enter() {
+                $crate::run_helper_if_asked();
+            }
+            #[used]
+            #[expect(unsafe_code, reason = "the linker's list of start-up functions is the only way in before the harness")]
+            // SAFETY: the section holds pointers to functions of exactly this type, run once by the C runtime before `main`.
+            #[unsafe(link_section = ".init_array")]
+            static ENTER: extern "C" fn() = enter;
+        };
+    };
+}

@@ -35,3 +35,17 @@ pub struct Policy {
     /// Whether the network of the host is reachable.
     pub network: bool,
 }
+
+impl SandboxKind {
+    /// The value of `SKILLZ_SANDBOX` that chooses it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Builtin => "builtin",
+            Self::Bubblewrap => "bubblewrap",
+            Self::Firejail => "firejail",
+            Self::Nsjail => "nsjail",
+            Self::None => "none",
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! From a supervisor to the running program: everything between fork and exec.
+
+use std::{
+    convert::Infallible,
+    ffi::{CString, OsStr},
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+};
+
+use rustix::{
+    pipe::{PipeFlags, pipe_with},
+    process::{Pid, Resource, Rlimit, Signal, chdir, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit, setsid},
+};
+
+use crate::{
+    Command,
+    sys::{self, Forked, StringTable},
+    wire::{Failure, Purpose},
+};
+
+/// Files that a program may have open: what most systems give, and what keeps programs that close them all quick.
+const SOFT_OPEN_FILES: u64 = 1024;
+const HARD_OPEN_FILES: u64 = 16_384;
+
+/// The program's three standard streams.
+pub(super) struct Streams {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// Starts the program and waits until it runs. Gives its process id.
+pub(super) fn start(command: &Command, purpose: Purpose, streams: &Streams) -> Result<i32, Failure> {
+    let program = Program::new(command)?;
+    // Closed by a successful exec; otherwise carries the step that failed and why.
+    let (outcome_read, outcome_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| setup("make a pipe", error.into()))?;
+    let supervisor = getpid();
+    match sys::fork().map_err(|error| setup("fork", error))? {
+        Forked::Child => {
+            drop(outcome_read);
+            let failure = match become_program(command, purpose, &program, streams, supervisor) {
+                Err(failure) => failure,
+                Ok(never) => match never {},
+            };
+            let _ = rustix::io::write(&outcome_write, &failure.encode());
+            sys::exit(127)
+        }
+        Forked::Parent(pid) => {
+            drop(outcome_write);
+            match StepFailure::read(&outcome_read) {
+                None => Ok(pid),
+                Some(failure) => {
+                    let _ = rustix::process::waitpid(Pid::from_raw(pid), rustix::process::WaitOptions::empty());
+                    Err(failure.into())
+                }
+            }
+        }
+    }
+}
+
+fn setup(step: &str, error: io::Error) -> Failure {
+    Failure::Setup { message: format!("the helper could not {step}: {error}") }
+}
+
+/// Everything that exec needs, as C strings.
+struct Program {
+    path: CString,
+    arguments: StringTable,
+    environment: StringTable,
+}
+
+impl Program {
+    fn new(command: &Command) -> Result<Self, Failure> {
+        let path = c_string(command.program.as_os_str())?;
+        let mut arguments = vec![path.clone()];
+        for argument in &command.arguments {
+            arguments.push(c_string(argument)?);
+        }
+        let mut environment = Vec::with_capacity(command.environment.len());
+        for (name, value) in &command.environment {
+            let mut line = name.clone();
+            line.push("=");
+            line.push(value);
+            environment.push(c_string(&line)?);
+        }
+        Ok(Self { path, arguments: StringTable::new(arguments), environment: StringTable::new(environment) })
+    }
+}
+
+fn c_string(text: &OsStr) -> Result<CString, Failure> {
+    CString::new(text.as_bytes()).map_err(|_| Failure::Setup {
+        message: "its path, an argument or a variable holds a zero byte, which no program can be given".to_owned(),
+    })
+}
+
+/// The steps that may fail between fork and exec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Prepare,
+    Directory,
+    Program,
+}
+
+struct StepFailure {
+    step: Step,
+    errno: i32,
+}
+
+impl StepFailure {
+    fn new(step: Step, error: &io::Error) -> Self {
+        Self { step, errno: error.raw_os_error().unwrap_or(libc::EIO) }
+    }
+
+    fn encode(&self) -> [u8; 5] {
+        let [a, b, c, d] = self.errno.to_le_bytes();
+        [self.step as u8, a, b, c, d]
+    }
+
+    fn read(pipe: &OwnedFd) -> Option<Self> {
+        let mut bytes = [0; 5];
+        loop {
+            match rustix::io::read(pipe, &mut bytes) {
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(5) => break,
+                _ => return None,
+            }
+        }
+        let [step, a, b, c, d] = bytes;
+        let step = [Step::Prepare, Step::Directory, Step::Program].into_iter().find(|known| *known as u8 == step)?;
+        Some(Self { step, errno: i32::from_le_bytes([a, b, c, d]) })
+    }
+}
+
+impl From<StepFailure> for Failure {
+    fn from(failure: StepFailure) -> Self {
+        match failure.step {
+            Step::Program => Self::Program { errno: failure.errno },
+            Step::Directory => Self::Directory { errno: failure.errno },
+            Step::Prepare => setup("prepare the process", io::Error::from_raw_os_error(failure.errno)),
+        }
+    }
+}
+
+/// Runs in the forked child. Returns only if something failed.
+fn become_program(
+    command: &Command,
+    purpose: Purpose,
+    program: &Program,
+    streams: &Streams,
+    supervisor: Pid,
+) -> Result<Infallible, StepFailure> {
+    prepare(command, streams, supervisor).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
+    chdir(&command.directory).map_err(|error| StepFailure::new(Step::Directory, &error.into()))?;
+    sys::close_others_on_exec();
+    if purpose == Purpose::Probe {
+        sys::exit(0);
+    }
+    sys::execute(&program.path, &program.arguments, &program.environment)
+        .map_err(|error| StepFailure::new(Step::Program, &error))
+}
+
+fn prepare(command: &Command, streams: &Streams, supervisor: Pid) -> io::Result<()> {
+    // The supervisor kills the tree when it ends, but it may be killed itself.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != Some(supervisor) {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    // No controlling terminal: no child can ask anybody for a password.
+    setsid()?;
+    sys::place(streams.stdin.as_fd(), 0)?;
+    sys::place(streams.stdout.as_fd(), 1)?;
+    sys::place(streams.stderr.as_fd(), 2)?;
+    limit_resources(command)?;
+    sys::unblock_signals();
+    Ok(())
+}
+
+fn limit_resources(command: &Command) -> io::Result<()> {
+    lower(Resource::Core, 0, 0)?;
+    lower(Resource::Nofile, SOFT_OPEN_FILES, HARD_OPEN_FILES)?;
+    if let Some(bytes) = command.limits.max_file_bytes {
+        lower(Resource::Fsize, bytes, bytes)?;
+    }
+    Ok(())
+}
+
+/// Sets a limit, never above the one in force.
+pub(super) fn lower(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+    let current = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let hard = hard.min(current);
+    setrlimit(resource, Rlimit { current: Some(soft.min(hard)), maximum: Some(hard) })?;
+    Ok(())
+}

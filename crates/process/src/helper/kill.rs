@@ -1,0 +1,88 @@
+//! Ending a tree outside of a pid namespace: find all descendants, kill them, reap them, until there are none.
+//!
+//! The caller is a subreaper: whoever loses its parent becomes its child. So "no child left" means "nobody left", and
+//! nobody gets away by a double fork or a session of its own.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+/// How long a killed tree may take to be gone. Only processes stuck in the kernel reach it.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Pause between two rounds, long enough for the killed to be gone.
+const ROUND: Duration = Duration::from_micros(500);
+
+/// Kills all descendants of this process and reaps them. `true` once none is left.
+pub(super) fn end_descendants() -> bool {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if !reap() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        let found = stop_all();
+        for pid in found.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        if reap() {
+            std::thread::sleep(ROUND);
+        }
+    }
+}
+
+/// Reaps whoever is dead; `false` if there is no child at all.
+fn reap() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Stops every descendant, so that none forks while the others are being found. Gives them all.
+fn stop_all() -> Vec<i32> {
+    let mut found: Vec<i32> = Vec::new();
+    loop {
+        let new: Vec<i32> = descendants(getpid()).into_iter().filter(|pid| !found.contains(pid)).collect();
+        if new.is_empty() {
+            return found;
+        }
+        for pid in new {
+            if let Some(target) = Pid::from_raw(pid) {
+                let _ = kill_process(target, Signal::STOP);
+            }
+            found.push(pid);
+        }
+    }
+}
+
+/// All descendants of a process, parents before children.
+pub(super) fn descendants(root: Pid) -> Vec<i32> {
+    let mut found = children(root.as_raw_nonzero().get());
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        found.extend(children(pid));
+        next += 1;
+    }
+    found
+}
+
+/// The direct children of this process.
+pub(super) fn children_of_self() -> Vec<i32> {
+    children(getpid().as_raw_nonzero().get())
+}
+
+/// The direct children of a process, of all its threads.
+fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
+}

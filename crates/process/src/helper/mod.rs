@@ -1,0 +1,166 @@
+//! The helper process: takes requests from the server and forks a supervisor for each tree.
+//!
+//! One thread, no runtime, little memory: a fork of it is cheap and may run any code. It ends when the line to the
+//! server closes, however the server ended, and leaves nothing behind.
+
+mod exec;
+mod kill;
+mod requests;
+mod supervisor;
+
+use std::{
+    collections::HashSet,
+    os::fd::{AsFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, WaitOptions, set_child_subreaper, set_parent_process_death_signal, setsid, wait},
+};
+
+use crate::sys::{self, Forked};
+
+/// How long the supervisors get to end their trees once the server is gone, before the helper kills what is left.
+const FAREWELL: Duration = Duration::from_millis(800);
+
+/// How often the helper looks for stragglers while it ends.
+const FAREWELL_STEP: Duration = Duration::from_millis(20);
+
+/// Runs the helper process. Its stdin is the line to the server.
+pub(crate) fn run() -> ! {
+    let code = match Helper::new() {
+        Ok(helper) => helper.serve(),
+        // Nobody reads the helper's words; the server sees its line close.
+        Err(_) => 1,
+    };
+    sys::exit(code)
+}
+
+struct Helper {
+    line: OwnedFd,
+    signals: OwnedFd,
+    /// Supervisors alive. Any other child is an orphan that lost its supervisor.
+    supervisors: HashSet<i32>,
+}
+
+/// What the helper is to do.
+enum Next {
+    Nothing,
+    Supervise(requests::Descriptors),
+    End,
+}
+
+impl Helper {
+    fn new() -> std::io::Result<Self> {
+        // A group of its own: what is sent to the server's group must not hit the one that cleans up.
+        let _ = setsid();
+        let _ = rustix::thread::set_name(c"tool-launcher");
+        set_child_subreaper(Some(rustix::process::getpid()))?;
+        sys::reset_signals();
+        // The closing line says it as well; this also holds if somebody else got hold of the server's end.
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        sys::close_others_on_exec();
+        let line = sys::stdin()?;
+        let nothing = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
+        sys::place(nothing.as_fd(), 0)?;
+        let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
+        Ok(Self { line, signals, supervisors: HashSet::new() })
+    }
+
+    fn serve(mut self) -> i32 {
+        loop {
+            match self.next() {
+                Next::Nothing => {}
+                Next::End => return self.end(),
+                Next::Supervise(descriptors) => match sys::fork() {
+                    Ok(Forked::Parent(pid)) => {
+                        self.supervisors.insert(pid);
+                    }
+                    Ok(Forked::Child) => {
+                        // Above all the line: the server must see it close when the helper is gone.
+                        drop(self);
+                        supervisor::run(descriptors)
+                    }
+                    // The descriptors close with this, which the server sees.
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    /// Waits for something to do.
+    fn next(&mut self) -> Next {
+        let mut descriptors = [PollFd::new(&self.line, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+        if poll(&mut descriptors, None).is_err() {
+            return Next::Nothing;
+        }
+        let [line, signals] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
+        if signals && !self.take_signals() {
+            return Next::End;
+        }
+        if !line {
+            return Next::Nothing;
+        }
+        match requests::receive(&self.line) {
+            requests::Received::Request(descriptors) => Next::Supervise(descriptors),
+            requests::Received::Nothing => Next::Nothing,
+            requests::Received::Closed => Next::End,
+        }
+    }
+
+    /// Reaps the dead; `false` if the helper was told to end.
+    fn take_signals(&mut self) -> bool {
+        let mut told_to_end = false;
+        // One record of `signalfd` is 128 bytes, the signal's number its first four.
+        let mut record = [0_u8; 128];
+        while let Ok(128) = rustix::io::read(&self.signals, &mut record) {
+            let number = record.first_chunk().map(|bytes| i32::from_le_bytes(*bytes));
+            told_to_end |= number.is_some_and(|number| number != libc::SIGCHLD);
+        }
+        self.reap();
+        !told_to_end
+    }
+
+    fn reap(&mut self) {
+        let mut lost_supervisor = false;
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            lost_supervisor |= self.supervisors.remove(&pid.as_raw_nonzero().get()) && status.exit_status().is_none();
+        }
+        if lost_supervisor {
+            self.kill_orphans();
+        }
+    }
+
+    /// Kills children that no supervisor looks after, until there are none.
+    fn kill_orphans(&mut self) {
+        let deadline = Instant::now() + FAREWELL;
+        while Instant::now() < deadline {
+            let orphans: Vec<i32> = kill::children_of_self().into_iter().filter(|pid| !self.supervisors.contains(pid)).collect();
+            if orphans.is_empty() {
+                return;
+            }
+            for orphan in orphans.into_iter().filter_map(Pid::from_raw) {
+                let _ = rustix::process::kill_process(orphan, Signal::KILL);
+                let _ = rustix::process::waitpid(Some(orphan), WaitOptions::empty());
+            }
+        }
+    }
+
+    /// Ends: the supervisors have seen the server's end of their sockets close, too, and kill their trees. What they do
+    /// not get done in time is killed here.
+    fn end(mut self) -> i32 {
+        let deadline = Instant::now() + FAREWELL;
+        let step = Timespec { tv_sec: 0, tv_nsec: FAREWELL_STEP.subsec_nanos().into() };
+        while !self.supervisors.is_empty() && Instant::now() < deadline {
+            let mut descriptors = [PollFd::new(&self.signals, PollFlags::IN)];
+            let _ = poll(&mut descriptors, Some(&step));
+            self.take_signals();
+        }
+        for supervisor in self.supervisors.drain().filter_map(Pid::from_raw) {
+            let _ = rustix::process::kill_process(supervisor, Signal::KILL);
+        }
+        self.kill_orphans();
+        0
+    }
+}

@@ -1,0 +1,114 @@
+//! One tree's supervisor: starts the program, waits for it, and sees to it that the tree ends with it.
+//!
+//! It lives exactly as long as the tree. The server's end of the control socket is the tree's life line: when it
+//! closes, for whatever reason, the tree is killed.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::{Pid, WaitOptions, WaitStatus, set_child_subreaper, wait},
+};
+
+use super::{exec, kill, requests::Descriptors};
+use crate::{
+    Exit, LimitMethod, sys,
+    wire::{self, Event, Facts, Failure},
+};
+
+/// Runs a supervisor in a freshly forked process.
+pub(super) fn run(descriptors: Descriptors) -> ! {
+    let Descriptors { control, stdin, stdout, stderr } = descriptors;
+    let outcome = supervise(&control, exec::Streams { stdin, stdout, stderr });
+    if let Err(failure) = outcome {
+        kill::end_descendants();
+        tell(&control, &Event::Failed(failure));
+    }
+    sys::exit(0)
+}
+
+fn supervise(control: &OwnedFd, streams: exec::Streams) -> Result<(), Failure> {
+    let setup = |error: rustix::io::Errno| Failure::Setup { message: format!("the helper could not watch over it: {error}") };
+    let Some((command, purpose)) = receive_request(control) else { return Ok(()) };
+    set_child_subreaper(Some(rustix::process::getpid())).map_err(setup)?;
+    let signals = sys::watch_signals(&[libc::SIGCHLD])
+        .map_err(|error| Failure::Setup { message: format!("the helper could not watch signals: {error}") })?;
+    let root = exec::start(&command, purpose, &streams)?;
+    // The program alone holds the streams now, so that they end with it.
+    drop(streams);
+    tell(control, &Event::Started(Facts { memory: LimitMethod::None, processes: LimitMethod::None }));
+    let exit = follow(control, &signals, root);
+    kill::end_descendants();
+    tell(control, &Event::Exited(exit));
+    Ok(())
+}
+
+/// Waits for the end of the root, or for the server's word or end. Gives how the tree ended.
+fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32) -> Exit {
+    loop {
+        let mut descriptors =
+            [PollFd::new(control, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        if poll(&mut descriptors, None).is_err() {
+            continue;
+        }
+        let [told, died] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
+        if died {
+            let mut records = [0_u8; 1024];
+            while rustix::io::read(signals, &mut records).is_ok_and(|count| count > 0) {}
+            if let Some(exit) = reap(root) {
+                return exit;
+            }
+        }
+        // A byte is the word to kill; none is the server's end.
+        if told {
+            return Exit::Signal(libc::SIGKILL);
+        }
+    }
+}
+
+/// Reaps the dead; the root's end if it is among them.
+fn reap(root: i32) -> Option<Exit> {
+    let mut exit = None;
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        if Pid::from_raw(root) == Some(pid) {
+            exit = Some(exit_of(status));
+        }
+    }
+    exit
+}
+
+fn exit_of(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Code(-1),
+    }
+}
+
+fn receive_request(control: &OwnedFd) -> Option<(crate::Command, wire::Purpose)> {
+    let mut message = Vec::new();
+    let mut chunk = [0; 16 * 1024];
+    loop {
+        if let Some(body) = wire::message_body(&message) {
+            return wire::decode_request(body);
+        }
+        match rustix::io::read(control, &mut chunk) {
+            Ok(count @ 1..) => message.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+            Err(rustix::io::Errno::INTR) => {}
+            _ => return None,
+        }
+    }
+}
+
+fn tell(control: &OwnedFd, event: &Event) {
+    let mut message = &*wire::encode_event(event);
+    while !message.is_empty() {
+        let flags = rustix::net::SendFlags::NOSIGNAL;
+        match rustix::net::send(control.as_fd(), message, flags) {
+            Ok(count) => message = message.get(count..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            // The server is gone, or does not want to know.
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The line to the helper process, and the thread that starts and reaps it.
+
+use std::{
+    io::IoSlice,
+    mem::MaybeUninit,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::mpsc,
+    time::Duration,
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg, socketpair,
+    },
+};
+
+use crate::{HELPER_ARGUMENT, ProcessError};
+
+/// The helper's name in process lists. Without the server's name in it, so that `killall` and `pkill -f` of the server
+/// leave the one alone that cleans up after it.
+const HELPER_NAME: &str = "tool-launcher";
+
+/// How long to wait before a full queue is tried again. It holds some 200 requests, which the helper takes at once.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// The line to a helper. Closing it ends the helper, and with it all that the helper started.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: OwnedFd,
+}
+
+impl Connection {
+    /// Starts a helper.
+    pub(crate) fn open(program: &Path) -> Result<Self, ProcessError> {
+        let lost = |error: String| ProcessError::Launcher(format!("it could not be started: {error}"));
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(|error| lost(error.to_string()))?;
+        let program = running_binary(program);
+        let (report, started) = mpsc::channel();
+        // The helper asks to be told when its parent ends, and the kernel means the thread that forked it. So a thread
+        // forks it that lives as long as the server and has nothing to do but reap it.
+        std::thread::Builder::new()
+            .name("helper-watch".to_owned())
+            .spawn(move || watch(&program, theirs, &report))
+            .map_err(|error| lost(error.to_string()))?;
+        match started.recv() {
+            Ok(Ok(())) => Ok(Self { socket: ours }),
+            Ok(Err(error)) => Err(lost(error.to_string())),
+            Err(_) => Err(lost("the thread that starts it ended".to_owned())),
+        }
+    }
+
+    /// Passes descriptors to the helper; `false` if it is gone.
+    pub(crate) async fn send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<bool, ProcessError> {
+        loop {
+            match self.try_send(descriptors) {
+                Ok(()) => return Ok(true),
+                Err(Errno::AGAIN | Errno::NOBUFS) => tokio::time::sleep(RETRY).await,
+                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return Ok(false),
+                Err(error) => return Err(ProcessError::Launcher(error.to_string())),
+            }
+        }
+    }
+
+    fn try_send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(&self.socket, &[IoSlice::new(b"s")], &mut ancillary, flags).map(drop)
+    }
+}
+
+/// The file to execute. Where `program` is the running binary, its in-memory link is used: the file may have been
+/// replaced by an upgrade since, and its helper might speak another language.
+fn running_binary(program: &Path) -> PathBuf {
+    let own = std::env::current_exe();
+    if own.is_ok_and(|own| own == program) { PathBuf::from("/proc/self/exe") } else { program.to_owned() }
+}
+
+/// Starts the helper, says so, and reaps it when it ends.
+fn watch(program: &Path, line: OwnedFd, report: &mpsc::Sender<std::io::Result<()>>) {
+    let spawned = std::process::Command::new(program)
+        .arg0(HELPER_NAME)
+        .arg(HELPER_ARGUMENT)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(line))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    match spawned {
+        Ok(mut helper) => {
+            // Nobody listens any more only if the server is ending.
+            let _ = report.send(Ok(()));
+            let _ = helper.wait();
+        }
+        Err(error) => {
+            let _ = report.send(Err(error));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The server's side of the helper process: starts it, keeps the line to it, and hands it requests.
+//!
+//! A request goes over the line as one byte with four file descriptors: the control socket of the new tree and the
+//! program's stdin, stdout and stderr. Everything else passes through the control socket (see `wire`).
+
+mod connection;
+mod probe;
+mod tree;
+
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use skillz_sandbox::{Policy, SandboxKind};
+use tokio::net::unix::pipe;
+
+pub(crate) use self::tree::Tree;
+use self::{connection::Connection, tree::Started};
+use crate::{Child, Command, ProcessError, wire};
+
+/// The helper process, started at need and again if it was lost.
+#[derive(Debug)]
+pub(crate) struct Backend {
+    program: PathBuf,
+    connection: Mutex<Option<Arc<Connection>>>,
+}
+
+/// The child's ends of its three pipes.
+struct ChildEnds {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl Backend {
+    pub(crate) fn new(program: PathBuf) -> Self {
+        Self { program, connection: Mutex::new(None) }
+    }
+
+    pub(crate) fn warm_up(&self) -> Result<(), ProcessError> {
+        self.connection().map(drop)
+    }
+
+    pub(crate) async fn spawn(&self, command: &Command) -> Result<Child, ProcessError> {
+        let (child, _started) = self.start(command, wire::Purpose::Run).await?;
+        Ok(child)
+    }
+
+    async fn start(&self, command: &Command, purpose: wire::Purpose) -> Result<(Child, Started), ProcessError> {
+        let lost = |error: std::io::Error| ProcessError::Launcher(error.to_string());
+        let (stdin_read, stdin_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| lost(error.into()))?;
+        let (stdout_read, stdout_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| lost(error.into()))?;
+        let (stderr_read, stderr_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| lost(error.into()))?;
+        let stdin = pipe::Sender::from_owned_fd(stdin_write).map_err(lost)?;
+        let stdout = pipe::Receiver::from_owned_fd(stdout_read).map_err(lost)?;
+        let stderr = pipe::Receiver::from_owned_fd(stderr_read).map_err(lost)?;
+        let ends = ChildEnds { stdin: stdin_read, stdout: stdout_write, stderr: stderr_write };
+
+        let mut tree = self.hand_over(ends).await?;
+        let started = tree.start(command, purpose).await?;
+        let child = Child {
+            stdin: Some(Box::new(stdin)),
+            stdout: Some(Box::new(stdout)),
+            stderr: Some(Box::new(stderr)),
+            tree,
+            exit: None,
+        };
+        Ok((child, started))
+    }
+
+    /// Gives the helper the ends of a new tree, on a new helper if the old one turns out to be gone.
+    async fn hand_over(&self, ends: ChildEnds) -> Result<Tree, ProcessError> {
+        let (ours, theirs) =
+            std::os::unix::net::UnixStream::pair().map_err(|error| ProcessError::Launcher(error.to_string()))?;
+        let descriptors = [theirs.as_fd(), ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()];
+        let mut connection = self.connection()?;
+        if !connection.send(&descriptors).await? {
+            self.forget(&connection);
+            connection = self.connection()?;
+            if !connection.send(&descriptors).await? {
+                return Err(ProcessError::Launcher("it ended right after its start".to_owned()));
+            }
+        }
+        Tree::new(ours, connection)
+    }
+
+    fn connection(&self) -> Result<Arc<Connection>, ProcessError> {
+        let mut current = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = &*current {
+            return Ok(Arc::clone(connection));
+        }
+        let connection = Arc::new(Connection::open(&self.program)?);
+        *current = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    /// Drops a dead connection, unless somebody else has replaced it already.
+    fn forget(&self, dead: &Arc<Connection>) {
+        let mut current = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.as_ref().is_some_and(|connection| Arc::ptr_eq(connection, dead)) {
+            *current = None;
+        }
+    }
+}
+
+/// Fits a command to the sandbox in force.
+pub(crate) fn confine(sandbox: SandboxKind, mut command: Command) -> Result<Command, ProcessError> {
+    let Some(policy) = command.policy.take() else { return Ok(command) };
+    command.policy = confinement(sandbox, policy)?;
+    Ok(command)
+}
+
+fn confinement(sandbox: SandboxKind, policy: Policy) -> Result<Option<Policy>, ProcessError> {
+    match sandbox {
+        SandboxKind::None => Ok(None),
+        SandboxKind::Auto | SandboxKind::Builtin => Ok(Some(policy)),
+        SandboxKind::Bubblewrap | SandboxKind::Firejail | SandboxKind::Nsjail => {
+            let reason = format!(
+                "The sandbox `{}` is not available in this version. Set `SKILLZ_SANDBOX=builtin` (no outside program needed), \
+                 or `SKILLZ_SANDBOX=none`, which runs tools unconfined",
+                sandbox.name()
+            );
+            Err(ProcessError::Sandbox { reason })
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Trying the sandbox out.
+
+use std::path::PathBuf;
+
+use skillz_sandbox::{Policy, SandboxKind};
+
+use super::{Backend, confine};
+use crate::{Command, LimitMethod, ProcessError, ProcessLimits, SandboxReport, wire::Purpose};
+
+impl Backend {
+    /// Sets up a confined, limited process that executes nothing, and tells what came of it.
+    pub(crate) async fn probe(&self, sandbox: SandboxKind) -> SandboxReport {
+        let mut report = SandboxReport {
+            kind: if sandbox == SandboxKind::Auto { SandboxKind::Builtin } else { sandbox },
+            available: true,
+            confined: sandbox != SandboxKind::None,
+            landlock_abi: None,
+            seccomp: false,
+            memory_limit: LimitMethod::None,
+            process_limit: LimitMethod::None,
+            reason: None,
+        };
+        match self.try_out(sandbox).await {
+            Ok(facts) => {
+                report.memory_limit = facts.memory;
+                report.process_limit = facts.processes;
+            }
+            Err(error) => {
+                report.available = false;
+                report.confined = false;
+                report.reason = Some(error.to_string());
+            }
+        }
+        if sandbox == SandboxKind::None {
+            report.reason = Some("`SKILLZ_SANDBOX=none`: tools run unconfined, with all rights of this server".to_owned());
+        }
+        report
+    }
+
+    async fn try_out(&self, sandbox: SandboxKind) -> Result<crate::wire::Facts, ProcessError> {
+        let command = Command {
+            program: PathBuf::from("/"),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: PathBuf::from("/"),
+            policy: Some(Policy::default()),
+            limits: ProcessLimits { memory_bytes: Some(1 << 30), max_processes: Some(16), max_file_bytes: None },
+        };
+        let command = confine(sandbox, command)?;
+        let (mut child, started) = self.start(&command, Purpose::Probe).await?;
+        child.wait().await?;
+        Ok(started.facts)
+    }
+}

@@ -1,0 +1,98 @@
+//! The server's end of one tree: a socket to the tree's supervisor. Closing it kills the tree.
+
+use std::{os::unix::net::UnixStream as StdStream, sync::Arc};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixStream,
+};
+
+use super::connection::Connection;
+use crate::{
+    Command, Exit, ProcessError,
+    wire::{self, Event, Failure, Purpose},
+};
+
+/// One tree, followed through its supervisor.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    control: UnixStream,
+    /// Bytes of an event that has not arrived whole yet; kept here so that waiting can be cancelled.
+    buffer: Vec<u8>,
+    /// The helper stays while any tree of its lives.
+    _connection: Arc<Connection>,
+}
+
+/// What the supervisor told when the program had started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    pub(crate) facts: wire::Facts,
+}
+
+impl Tree {
+    pub(crate) fn new(control: StdStream, connection: Arc<Connection>) -> Result<Self, ProcessError> {
+        let open = || {
+            control.set_nonblocking(true)?;
+            UnixStream::from_std(control)
+        };
+        let control = open().map_err(|error: std::io::Error| ProcessError::Launcher(error.to_string()))?;
+        Ok(Self { control, buffer: Vec::new(), _connection: connection })
+    }
+
+    /// Sends the request and waits until the program runs.
+    pub(crate) async fn start(&mut self, command: &Command, purpose: Purpose) -> Result<Started, ProcessError> {
+        let request = wire::encode_request(command, purpose);
+        self.control.write_all(&request).await.map_err(|_| lost())?;
+        match self.event().await? {
+            Event::Started(facts) => Ok(Started { facts }),
+            Event::Failed(Failure::Program { errno }) => Err(ProcessError::Start {
+                program: command.program.display().to_string(),
+                source: std::io::Error::from_raw_os_error(errno),
+            }),
+            Event::Failed(Failure::Directory { errno }) => {
+                let kind = std::io::Error::from_raw_os_error(errno);
+                let message = format!("its working folder `{}` cannot be entered: {kind}", command.directory.display());
+                let source = std::io::Error::new(kind.kind(), message);
+                Err(ProcessError::Start { program: command.program.display().to_string(), source })
+            }
+            Event::Failed(Failure::Setup { message }) => Err(ProcessError::Start {
+                program: command.program.display().to_string(),
+                source: std::io::Error::other(message),
+            }),
+            Event::Failed(Failure::Sandbox { reason }) => Err(ProcessError::Sandbox { reason }),
+            Event::Exited(_) => Err(lost()),
+        }
+    }
+
+    /// Waits until the root has ended and the tree is gone. May be cancelled.
+    pub(crate) async fn wait(&mut self) -> Result<Exit, ProcessError> {
+        loop {
+            if let Event::Exited(exit) = self.event().await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Tells the supervisor to kill the tree. Does not wait.
+    pub(crate) fn kill(&self) {
+        // The socket takes a byte at once, or the supervisor is gone.
+        let _ = self.control.try_write(&[wire::KILL]);
+    }
+
+    async fn event(&mut self) -> Result<Event, ProcessError> {
+        loop {
+            if let Some(event) = wire::take_event(&mut self.buffer) {
+                return event.ok_or_else(|| ProcessError::Launcher("its message could not be read".to_owned()));
+            }
+            let mut chunk = [0; 1024];
+            match self.control.read(&mut chunk).await {
+                Ok(count @ 1..) => self.buffer.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+                _ => return Err(lost()),
+            }
+        }
+    }
+}
+
+fn lost() -> ProcessError {
+    ProcessError::Launcher("the supervisor of the process was killed from outside".to_owned())
+}
