@@ -4,8 +4,17 @@
 //! is never asked for memory never touches them.
 #![warn(missing_docs)]
 
+mod database;
+mod expiry;
+mod failure;
 mod history;
+mod legacy;
+mod limits;
 mod memory;
+mod migrations;
+mod operation;
+mod prefix;
+mod worker;
 
 pub use history::{HistorySettings, LibsqlHistory};
 pub use memory::{LegacyImport, LibsqlMemory, MemoryLocation};
