@@ -1,0 +1,68 @@
+//! Running guests: engines, compiled modules, the guests' own threads, and one call from start to end.
+
+mod background;
+mod call;
+mod code_cache;
+mod engine;
+mod failure;
+mod guest;
+mod guest_threads;
+mod import;
+mod log_lines;
+mod modules;
+mod output;
+mod ticker;
+mod wasi;
+
+use std::{path::Path, sync::Arc};
+
+use skillz_tool::{Host, ToolCall, ToolError, ToolOutcome};
+
+use self::{
+    call::Caller,
+    engine::Engines,
+    guest_threads::GuestThreads,
+    modules::{Modules, ModulesSettings},
+    ticker::Ticker,
+};
+pub(crate) use self::modules::{Loaded, check_form, check_size};
+use crate::WasmSettings;
+
+/// Everything that runs guests.
+pub(crate) struct Runner {
+    caller: Caller,
+}
+
+impl Runner {
+    pub(crate) fn new(settings: &WasmSettings) -> Self {
+        let threads = Arc::new(GuestThreads::new(settings.cores));
+        let ticker = Arc::new(Ticker::default());
+        let modules = Modules::new(ModulesSettings {
+            directory: settings.cache_directory.join("wasm").join("code"),
+            max_module_bytes: settings.max_module_bytes,
+            threads: Arc::clone(&threads),
+            engines: Engines::new(Arc::clone(&ticker)),
+        });
+        Self { caller: Caller { threads, ticker, modules: Arc::new(modules) } }
+    }
+
+    /// The module in a file, ready to start.
+    pub(crate) async fn load(&self, path: &Path) -> Result<Arc<Loaded>, ToolError> {
+        self.caller.modules.load(path).await
+    }
+
+    /// Runs one call.
+    pub(crate) async fn call(
+        &self,
+        call: ToolCall,
+        host: Arc<dyn Host>,
+        module: Arc<Loaded>,
+    ) -> Result<ToolOutcome, ToolError> {
+        self.caller.call(call, host, module).await
+    }
+
+    /// Lets go of the modules in a folder.
+    pub(crate) fn forget(&self, directory: &Path) {
+        self.caller.modules.forget(directory);
+    }
+}

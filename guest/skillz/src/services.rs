@@ -1,0 +1,57 @@
+//! What a tool may ask of the server besides memory, HTTP and resources.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+use serde_json::{json, Value};
+
+use crate::{host, Amount, Error, LogLevel, Result, Text};
+
+/// Calls another tool with an object of arguments; gives its structured value, or its text.
+pub fn call(name: &str, arguments: impl Serialize) -> Result<Value> {
+    let arguments = serde_json::to_value(arguments)?;
+    let arguments = if arguments.is_null() { json!({}) } else { arguments };
+    let mut reply = host::request("tools/call", json!({ "name": name, "arguments": arguments }))?;
+    Ok(reply["output"].take())
+}
+
+/// Lists tools, the best for a query first: `{"tools": [...]}`.
+pub fn tools(query: impl Text) -> Result<Value> {
+    host::request("tools/list", json!({ "query": query.text() }))
+}
+
+/// Writes to the log, at a [`Level`](crate::Level) or its name.
+pub fn log(level: impl LogLevel, message: impl Display) -> Result<()> {
+    host::notify("log", json!({ "level": level.level_name(), "message": message.to_string() }))
+}
+
+/// Reports progress. `total` and `message` may be `None`.
+pub fn progress(current: impl Amount, total: impl Amount, message: impl Text) -> Result<()> {
+    let current = current.amount().unwrap_or_default();
+    host::notify("progress", json!({ "current": current, "total": total.amount(), "message": message.text() }))
+}
+
+/// Asks the user to fill in a form, given as JSON Schema; gives what was filled in. Declining is an error.
+pub fn ask(message: &str, schema: impl Serialize) -> Result<Value> {
+    let params = json!({ "message": message, "requestedSchema": serde_json::to_value(schema)? });
+    let mut reply = host::request("elicitation/create", params)?;
+    match reply["action"].as_str() {
+        Some("accept") => Ok(reply["content"].take()),
+        action => Err(Error::new(format!("The user did not answer ({})", action.unwrap_or("no action")))),
+    }
+}
+
+/// Asks the client's model; gives its text.
+pub fn sample(prompt: &str) -> Result<String> {
+    let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
+    let reply = host::request("sampling/createMessage", json!({ "messages": [message], "maxTokens": 1024 }))?;
+    let blocks = match &reply["content"] {
+        Value::Array(blocks) => blocks.iter().collect(),
+        block => vec![block],
+    };
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    if texts.is_empty() {
+        return Err(Error::new("The model's answer holds no text"));
+    }
+    Ok(texts.join("\n"))
+}

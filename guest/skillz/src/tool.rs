@@ -1,0 +1,65 @@
+//! The frame around a function with `#[skillz::tool]`: arguments in, result out.
+
+use std::{fmt::Display, io::Read};
+
+use serde::{de::DeserializeOwned, Serialize};
+
+use crate::host;
+
+/// How a call ends, as the message for the server.
+pub enum Reply {
+    /// A value, serialised.
+    Value(serde_json::Result<serde_json::Value>),
+    /// A failure, in the tool's words.
+    Failure(String),
+}
+
+/// What the function returned. Its `reply` is chosen by its type: a `Result` by the method of this type itself,
+/// which goes first, anything else by [`ReturnedValue`].
+pub struct Returned<T>(pub T);
+
+impl<T: Serialize, E: Display> Returned<Result<T, E>> {
+    /// The value, or the error's text.
+    pub fn reply(self) -> Reply {
+        match self.0 {
+            Ok(value) => Reply::Value(serde_json::to_value(value)),
+            Err(error) => Reply::Failure(error.to_string()),
+        }
+    }
+}
+
+/// The reply of values that are no `Result`.
+pub trait ReturnedValue {
+    /// The value.
+    fn reply(self) -> Reply;
+}
+
+impl<T: Serialize> ReturnedValue for Returned<T> {
+    fn reply(self) -> Reply {
+        Reply::Value(serde_json::to_value(self.0))
+    }
+}
+
+/// Reads the arguments, runs the function, and sends what came of it.
+pub fn run<A: DeserializeOwned>(function: impl FnOnce(A) -> Reply) {
+    let sent = match arguments().map(function) {
+        Ok(Reply::Value(Ok(value))) => host::notify("tool/return", value),
+        Ok(Reply::Value(Err(error))) => fail(&format!("The result cannot be written as JSON: {error}")),
+        Ok(Reply::Failure(message)) | Err(message) => fail(&message),
+    };
+    if let Err(error) = sent {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+fn fail(message: &str) -> crate::Result<()> {
+    host::notify("tool/fail", message)
+}
+
+fn arguments<A: DeserializeOwned>() -> Result<A, String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("The arguments cannot be read: {error}"))?;
+    let text = if text.trim().is_empty() { "{}" } else { &text };
+    serde_json::from_str(text).map_err(|error| format!("The arguments do not fit the function: {error}"))
+}
