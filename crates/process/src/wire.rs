@@ -39,11 +39,44 @@ pub(crate) enum Event {
     Exited(Exit),
 }
 
-/// How the tree's limits are kept.
+/// How the tree is kept in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) memory: LimitMethod,
     pub(crate) processes: LimitMethod,
+    /// Version of Landlock in force; 0 is none.
+    pub(crate) landlock_abi: u8,
+}
+
+/// What the helper must know before it forks: the byte that comes with a tree's descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Among the server's own processes.
+    Open,
+    /// In namespaces of its own.
+    Confined {
+        /// Whether the host's network is there.
+        network: bool,
+    },
+}
+
+impl Place {
+    pub(crate) fn of(policy: Option<&Policy>) -> Self {
+        policy.map_or(Self::Open, |policy| Self::Confined { network: policy.network })
+    }
+
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Open => b'o',
+            Self::Confined { network: false } => b'c',
+            Self::Confined { network: true } => b'n',
+        }
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        let places = [Self::Open, Self::Confined { network: false }, Self::Confined { network: true }];
+        places.into_iter().find(|place| place.code() == code)
+    }
 }
 
 /// Why a program does not run.
@@ -114,7 +147,7 @@ pub(crate) fn encode_event(event: &Event) -> Vec<u8> {
     let mut writer = Writer(vec![0; LENGTH_BYTES]);
     match event {
         Event::Started(facts) => {
-            writer.0.extend([b's', method_code(facts.memory), method_code(facts.processes)]);
+            writer.0.extend([b's', method_code(facts.memory), method_code(facts.processes), facts.landlock_abi]);
         }
         Event::Failed(Failure::Program { errno }) => writer.tagged(b'p', *errno),
         Event::Failed(Failure::Directory { errno }) => writer.tagged(b'd', *errno),
@@ -158,8 +191,8 @@ fn decode_event(message: &[u8]) -> Option<Event> {
     let mut reader = Reader(rest);
     Some(match tag {
         b's' => {
-            let [memory, processes] = reader.array()?;
-            Event::Started(Facts { memory: method(memory)?, processes: method(processes)? })
+            let [memory, processes, landlock_abi] = reader.array()?;
+            Event::Started(Facts { memory: method(memory)?, processes: method(processes)?, landlock_abi })
         }
         b'p' => Event::Failed(Failure::Program { errno: reader.integer()? }),
         b'd' => Event::Failed(Failure::Directory { errno: reader.integer()? }),
@@ -303,7 +336,7 @@ mod tests {
     #[test]
     fn events_arrive_whole_and_in_order() {
         let events = [
-            Event::Started(Facts { memory: LimitMethod::Cgroup, processes: LimitMethod::Sampling }),
+            Event::Started(Facts { memory: LimitMethod::Cgroup, processes: LimitMethod::Sampling, landlock_abi: 7 }),
             Event::Failed(Failure::Program { errno: 2 }),
             Event::Failed(Failure::Directory { errno: 13 }),
             Event::Failed(Failure::Setup { message: "no room".to_owned() }),

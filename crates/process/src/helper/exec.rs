@@ -12,7 +12,9 @@ use std::{
 
 use rustix::{
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, Resource, Rlimit, Signal, chdir, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit, setsid},
+    process::{
+        Pid, Resource, Rlimit, Signal, chdir, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit, setsid,
+    },
 };
 
 use crate::{
@@ -36,9 +38,9 @@ pub(super) struct Streams {
 pub(super) fn start(command: &Command, purpose: Purpose, streams: &Streams) -> Result<i32, Failure> {
     let program = Program::new(command)?;
     // Closed by a successful exec; otherwise carries the step that failed and why.
-    let (outcome_read, outcome_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| setup("make a pipe", error.into()))?;
+    let (outcome_read, outcome_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| setup("make a pipe", &error.into()))?;
     let supervisor = getpid();
-    match sys::fork().map_err(|error| setup("fork", error))? {
+    match sys::fork().map_err(|error| setup("fork", &error))? {
         Forked::Child => {
             drop(outcome_read);
             let failure = match become_program(command, purpose, &program, streams, supervisor) {
@@ -61,7 +63,7 @@ pub(super) fn start(command: &Command, purpose: Purpose, streams: &Streams) -> R
     }
 }
 
-fn setup(step: &str, error: io::Error) -> Failure {
+fn setup(step: &str, error: &io::Error) -> Failure {
     Failure::Setup { message: format!("the helper could not {step}: {error}") }
 }
 
@@ -139,7 +141,7 @@ impl From<StepFailure> for Failure {
         match failure.step {
             Step::Program => Self::Program { errno: failure.errno },
             Step::Directory => Self::Directory { errno: failure.errno },
-            Step::Prepare => setup("prepare the process", io::Error::from_raw_os_error(failure.errno)),
+            Step::Prepare => setup("prepare the process", &io::Error::from_raw_os_error(failure.errno)),
         }
     }
 }
@@ -158,8 +160,7 @@ fn become_program(
     if purpose == Purpose::Probe {
         sys::exit(0);
     }
-    sys::execute(&program.path, &program.arguments, &program.environment)
-        .map_err(|error| StepFailure::new(Step::Program, &error))
+    sys::execute(&program.path, &program.arguments, &program.environment).map_err(|error| StepFailure::new(Step::Program, &error))
 }
 
 fn prepare(command: &Command, streams: &Streams, supervisor: Pid) -> io::Result<()> {

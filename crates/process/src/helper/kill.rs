@@ -1,6 +1,6 @@
-//! Ending a tree outside of a pid namespace: find all descendants, kill them, reap them, until there are none.
+//! Ending a tree: kill all, reap all, until there are none.
 //!
-//! The caller is a subreaper: whoever loses its parent becomes its child. So "no child left" means "nobody left", and
+//! In a pid namespace one call of its first process reaches everybody. Elsewhere they must be found: the caller is a subreaper: whoever loses its parent becomes its child. So "no child left" means "nobody left", and
 //! nobody gets away by a double fork or a session of its own.
 
 use std::{
@@ -10,11 +10,28 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
+use crate::sys;
+
 /// How long a killed tree may take to be gone. Only processes stuck in the kernel reach it.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Pause between two rounds, long enough for the killed to be gone.
 const ROUND: Duration = Duration::from_micros(500);
+
+/// Kills everybody in the namespace whose first process this is, and reaps them. `true` once nobody is left.
+pub(super) fn end_namespace() -> bool {
+    let deadline = Instant::now() + LIMIT;
+    while reap() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        sys::kill_everybody();
+        if reap() {
+            std::thread::sleep(ROUND);
+        }
+    }
+    true
+}
 
 /// Kills all descendants of this process and reaps them. `true` once none is left.
 pub(super) fn end_descendants() -> bool {

@@ -19,7 +19,12 @@ use rustix::{
     process::{Pid, Signal, WaitOptions, set_child_subreaper, set_parent_process_death_signal, setsid, wait},
 };
 
-use crate::sys::{self, Forked};
+use skillz_sandbox::builtin::Confinement;
+
+use crate::{
+    sys::{self, Forked},
+    wire::{Event, Failure, Place},
+};
 
 /// How long the supervisors get to end their trees once the server is gone, before the helper kills what is left.
 const FAREWELL: Duration = Duration::from_millis(800);
@@ -40,6 +45,8 @@ pub(crate) fn run() -> ! {
 struct Helper {
     line: OwnedFd,
     signals: OwnedFd,
+    /// What all confined trees share; made at the first one.
+    confinement: Option<Confinement>,
     /// Supervisors alive. Any other child is an orphan that lost its supervisor.
     supervisors: HashSet<i32>,
 }
@@ -47,7 +54,7 @@ struct Helper {
 /// What the helper is to do.
 enum Next {
     Nothing,
-    Supervise(requests::Descriptors),
+    Supervise(Place, requests::Descriptors),
     End,
 }
 
@@ -62,10 +69,11 @@ impl Helper {
         set_parent_process_death_signal(Some(Signal::TERM))?;
         sys::close_others_on_exec();
         let line = sys::stdin()?;
-        let nothing = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
+        let nothing =
+            rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
         sys::place(nothing.as_fd(), 0)?;
         let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
-        Ok(Self { line, signals, supervisors: HashSet::new() })
+        Ok(Self { line, signals, confinement: None, supervisors: HashSet::new() })
     }
 
     fn serve(mut self) -> i32 {
@@ -73,20 +81,31 @@ impl Helper {
             match self.next() {
                 Next::Nothing => {}
                 Next::End => return self.end(),
-                Next::Supervise(descriptors) => match sys::fork() {
+                Next::Supervise(place, descriptors) => match self.fork(place) {
                     Ok(Forked::Parent(pid)) => {
                         self.supervisors.insert(pid);
                     }
                     Ok(Forked::Child) => {
+                        let confinement = self.confinement.take();
                         // Above all the line: the server must see it close when the helper is gone.
                         drop(self);
-                        supervisor::run(descriptors)
+                        supervisor::run(descriptors, confinement)
                     }
-                    // The descriptors close with this, which the server sees.
-                    Err(_) => {}
+                    Err(failure) => supervisor::tell(&descriptors.control, &Event::Failed(failure)),
                 },
             }
         }
+    }
+
+    fn fork(&mut self, place: Place) -> Result<Forked, Failure> {
+        let Place::Confined { network } = place else {
+            let failed = |error| Failure::Setup { message: format!("the helper could not fork: {error}") };
+            return sys::fork().map_err(failed);
+        };
+        let confinement = self.confinement.get_or_insert_with(Confinement::prepare);
+        confinement.refresh();
+        let refused = |error| Failure::Sandbox { reason: Confinement::refused(&error).to_string() };
+        sys::fork_into(confinement.namespaces(network)).map_err(refused)
     }
 
     /// Waits for something to do.
@@ -103,7 +122,7 @@ impl Helper {
             return Next::Nothing;
         }
         match requests::receive(&self.line) {
-            requests::Received::Request(descriptors) => Next::Supervise(descriptors),
+            requests::Received::Request(place, descriptors) => Next::Supervise(place, descriptors),
             requests::Received::Nothing => Next::Nothing,
             requests::Received::Closed => Next::End,
         }

@@ -1,15 +1,13 @@
 //! Receiving a request: the descriptors of a new tree.
 
-use std::{
-    io::IoSliceMut,
-    mem::MaybeUninit,
-    os::fd::OwnedFd,
-};
+use std::{io::IoSliceMut, mem::MaybeUninit, os::fd::OwnedFd};
 
 use rustix::{
     io::Errno,
     net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
 };
+
+use crate::wire::Place;
 
 /// What a new tree is connected with.
 pub(super) struct Descriptors {
@@ -22,7 +20,7 @@ pub(super) struct Descriptors {
 
 /// What was on the line.
 pub(super) enum Received {
-    Request(Descriptors),
+    Request(Place, Descriptors),
     /// Nothing that makes sense; go on.
     Nothing,
     /// The server is gone.
@@ -37,7 +35,13 @@ pub(super) fn receive(line: &OwnedFd) -> Received {
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
     match recvmsg(line, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags) {
         Ok(message) if message.bytes == 0 => Received::Closed,
-        Ok(_) => descriptors(&mut ancillary).map_or(Received::Nothing, Received::Request),
+        Ok(_) => {
+            let [code] = byte;
+            match (Place::from_code(code), descriptors(&mut ancillary)) {
+                (Some(place), Some(descriptors)) => Received::Request(place, descriptors),
+                _ => Received::Nothing,
+            }
+        }
         Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
         Err(_) => Received::Closed,
     }

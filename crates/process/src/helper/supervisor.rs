@@ -10,44 +10,59 @@ use rustix::{
     process::{Pid, WaitOptions, WaitStatus, set_child_subreaper, wait},
 };
 
+use skillz_sandbox::builtin::{Bounds, Confinement};
+
 use super::{exec, kill, requests::Descriptors};
 use crate::{
-    Exit, LimitMethod, sys,
+    Command, Exit, LimitMethod, sys,
     wire::{self, Event, Facts, Failure},
 };
 
-/// Runs a supervisor in a freshly forked process.
-pub(super) fn run(descriptors: Descriptors) -> ! {
+/// Runs a supervisor in a freshly forked process; in one that was forked into namespaces where there is a confinement.
+pub(super) fn run(descriptors: Descriptors, confinement: Option<Confinement>) -> ! {
     let Descriptors { control, stdin, stdout, stderr } = descriptors;
-    let outcome = supervise(&control, exec::Streams { stdin, stdout, stderr });
+    let outcome = supervise(&control, exec::Streams { stdin, stdout, stderr }, confinement);
     if let Err(failure) = outcome {
-        kill::end_descendants();
         tell(&control, &Event::Failed(failure));
     }
     sys::exit(0)
 }
 
-fn supervise(control: &OwnedFd, streams: exec::Streams) -> Result<(), Failure> {
-    let setup = |error: rustix::io::Errno| Failure::Setup { message: format!("the helper could not watch over it: {error}") };
+fn supervise(control: &OwnedFd, streams: exec::Streams, confinement: Option<Confinement>) -> Result<(), Failure> {
     let Some((command, purpose)) = receive_request(control) else { return Ok(()) };
-    set_child_subreaper(Some(rustix::process::getpid())).map_err(setup)?;
-    let signals = sys::watch_signals(&[libc::SIGCHLD])
-        .map_err(|error| Failure::Setup { message: format!("the helper could not watch signals: {error}") })?;
+    let kill_all = match confinement {
+        Some(_) => kill::end_namespace,
+        None => kill::end_descendants,
+    };
+    let setup = |error: std::io::Error| Failure::Setup { message: format!("the helper could not watch over it: {error}") };
+    set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| setup(error.into()))?;
+    let signals = sys::watch_signals(&[libc::SIGCHLD]).map_err(setup)?;
+    let landlock_abi = confine(confinement, &command, &streams)?;
     let root = exec::start(&command, purpose, &streams)?;
     // The program alone holds the streams now, so that they end with it.
     drop(streams);
-    tell(control, &Event::Started(Facts { memory: LimitMethod::None, processes: LimitMethod::None }));
+    let facts = Facts { memory: LimitMethod::None, processes: LimitMethod::None, landlock_abi };
+    tell(control, &Event::Started(facts));
     let exit = follow(control, &signals, root);
-    kill::end_descendants();
+    kill_all();
     tell(control, &Event::Exited(exit));
     Ok(())
+}
+
+/// Confines this process and so all that it starts. Gives the version of Landlock in force.
+fn confine(confinement: Option<Confinement>, command: &Command, streams: &exec::Streams) -> Result<u8, Failure> {
+    let (Some(confinement), Some(policy)) = (confinement, &command.policy) else { return Ok(0) };
+    let bounds = Bounds { temporary_bytes: command.limits.memory_bytes };
+    let streams = [&streams.stdin, &streams.stdout, &streams.stderr];
+    let entered = confinement.enter(policy, bounds, &streams);
+    let entered = entered.map_err(|error| Failure::Sandbox { reason: error.to_string() })?;
+    Ok(u8::try_from(entered.landlock_abi).unwrap_or(u8::MAX))
 }
 
 /// Waits for the end of the root, or for the server's word or end. Gives how the tree ended.
 fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32) -> Exit {
     loop {
-        let mut descriptors =
-            [PollFd::new(control, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        let mut descriptors = [PollFd::new(control, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
         if poll(&mut descriptors, None).is_err() {
             continue;
         }
@@ -85,7 +100,7 @@ fn exit_of(status: WaitStatus) -> Exit {
     }
 }
 
-fn receive_request(control: &OwnedFd) -> Option<(crate::Command, wire::Purpose)> {
+fn receive_request(control: &OwnedFd) -> Option<(Command, wire::Purpose)> {
     let mut message = Vec::new();
     let mut chunk = [0; 16 * 1024];
     loop {
@@ -100,7 +115,7 @@ fn receive_request(control: &OwnedFd) -> Option<(crate::Command, wire::Purpose)>
     }
 }
 
-fn tell(control: &OwnedFd, event: &Event) {
+pub(super) fn tell(control: &OwnedFd, event: &Event) {
     let mut message = &*wire::encode_event(event);
     while !message.is_empty() {
         let flags = rustix::net::SendFlags::NOSIGNAL;

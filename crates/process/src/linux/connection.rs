@@ -15,12 +15,10 @@ use std::{
 
 use rustix::{
     io::Errno,
-    net::{
-        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg, socketpair,
-    },
+    net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg, socketpair},
 };
 
-use crate::{HELPER_ARGUMENT, ProcessError};
+use crate::{HELPER_ARGUMENT, ProcessError, wire::Place};
 
 /// The helper's name in process lists. Without the server's name in it, so that `killall` and `pkill -f` of the server
 /// leave the one alone that cleans up after it.
@@ -57,10 +55,10 @@ impl Connection {
         }
     }
 
-    /// Passes descriptors to the helper; `false` if it is gone.
-    pub(crate) async fn send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<bool, ProcessError> {
+    /// Passes a tree's descriptors to the helper; `false` if it is gone.
+    pub(crate) async fn send(&self, place: Place, descriptors: &[BorrowedFd<'_>]) -> Result<bool, ProcessError> {
         loop {
-            match self.try_send(descriptors) {
+            match self.try_send(place, descriptors) {
                 Ok(()) => return Ok(true),
                 Err(Errno::AGAIN | Errno::NOBUFS) => tokio::time::sleep(RETRY).await,
                 Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return Ok(false),
@@ -69,12 +67,12 @@ impl Connection {
         }
     }
 
-    fn try_send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    fn try_send(&self, place: Place, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.socket, &[IoSlice::new(b"s")], &mut ancillary, flags).map(drop)
+        sendmsg(&self.socket, &[IoSlice::new(&[place.code()])], &mut ancillary, flags).map(drop)
     }
 }
 

@@ -59,7 +59,8 @@ impl Backend {
         let stderr = pipe::Receiver::from_owned_fd(stderr_read).map_err(lost)?;
         let ends = ChildEnds { stdin: stdin_read, stdout: stdout_write, stderr: stderr_write };
 
-        let mut tree = self.hand_over(ends).await?;
+        let place = wire::Place::of(command.policy.as_ref());
+        let mut tree = self.hand_over(place, ends).await?;
         let started = tree.start(command, purpose).await?;
         let child = Child {
             stdin: Some(Box::new(stdin)),
@@ -72,15 +73,14 @@ impl Backend {
     }
 
     /// Gives the helper the ends of a new tree, on a new helper if the old one turns out to be gone.
-    async fn hand_over(&self, ends: ChildEnds) -> Result<Tree, ProcessError> {
-        let (ours, theirs) =
-            std::os::unix::net::UnixStream::pair().map_err(|error| ProcessError::Launcher(error.to_string()))?;
+    async fn hand_over(&self, place: wire::Place, ends: ChildEnds) -> Result<Tree, ProcessError> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| ProcessError::Launcher(error.to_string()))?;
         let descriptors = [theirs.as_fd(), ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()];
         let mut connection = self.connection()?;
-        if !connection.send(&descriptors).await? {
+        if !connection.send(place, &descriptors).await? {
             self.forget(&connection);
             connection = self.connection()?;
-            if !connection.send(&descriptors).await? {
+            if !connection.send(place, &descriptors).await? {
                 return Err(ProcessError::Launcher("it ended right after its start".to_owned()));
             }
         }

@@ -24,6 +24,8 @@ impl Backend {
             Ok(facts) => {
                 report.memory_limit = facts.memory;
                 report.process_limit = facts.processes;
+                report.landlock_abi = (facts.landlock_abi > 0).then_some(u32::from(facts.landlock_abi));
+                report.seccomp = report.confined;
             }
             Err(error) => {
                 report.available = false;

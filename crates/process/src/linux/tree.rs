@@ -74,7 +74,7 @@ impl Tree {
     }
 
     /// Tells the supervisor to kill the tree. Does not wait.
-    pub(crate) fn kill(&self) {
+    pub(crate) fn kill(&mut self) {
         // The socket takes a byte at once, or the supervisor is gone.
         let _ = self.control.try_write(&[wire::KILL]);
     }

@@ -1,13 +1,9 @@
 //! Starting programs, unconfined: what they get, how they end, what a failure says.
 
-mod support;
-
 use skillz_process::{Exit, Keep, ProcessError, drain};
 use tokio::io::AsyncWriteExt;
 
-use support::{command, launcher, output, shell};
-
-skillz_process::helper_entry!();
+use crate::support::{command, launcher, output, shell};
 
 #[tokio::test]
 async fn ends_are_told_as_they_were() {

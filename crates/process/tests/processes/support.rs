@@ -1,5 +1,5 @@
 //! What the tests of this crate share.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say so")]
 
 use std::{
     future::Future,
@@ -11,20 +11,20 @@ use skillz_process::{Command, Keep, Launcher, ProcessLimits, drain};
 use skillz_sandbox::SandboxKind;
 
 /// For what must come true soon; generous, for loaded machines.
-pub const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// A launcher whose helper is this test binary, without a sandbox.
-pub fn launcher() -> Launcher {
+pub(crate) fn launcher() -> Launcher {
     launcher_with(SandboxKind::None)
 }
 
 /// A launcher whose helper is this test binary.
-pub fn launcher_with(sandbox: SandboxKind) -> Launcher {
+pub(crate) fn launcher_with(sandbox: SandboxKind) -> Launcher {
     Launcher::new(std::env::current_exe().expect("it runs"), sandbox)
 }
 
 /// A command without limits, in `/`, with a plain PATH.
-pub fn command(program: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn command(program: &Path, arguments: &[&str]) -> Command {
     Command {
         program: program.to_owned(),
         arguments: arguments.iter().map(Into::into).collect(),
@@ -36,12 +36,12 @@ pub fn command(program: &Path, arguments: &[&str]) -> Command {
 }
 
 /// A line of shell.
-pub fn shell(script: &str) -> Command {
+pub(crate) fn shell(script: &str) -> Command {
     command("/bin/bash".as_ref(), &["-c", script])
 }
 
 /// Runs a command to its end; gives what it printed, stderr after stdout.
-pub async fn output(launcher: &Launcher, command: Command) -> String {
+pub(crate) async fn output(launcher: &Launcher, command: Command) -> String {
     let mut child = launcher.spawn(command).await.expect("it starts");
     child.stdin = None;
     let (stdout, stderr) = (child.stdout.take().expect("out"), child.stderr.take().expect("err"));
@@ -52,7 +52,7 @@ pub async fn output(launcher: &Launcher, command: Command) -> String {
 }
 
 /// Waits until `check` holds; panics with `what` if it does not soon.
-pub async fn until(what: &str, mut check: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut check: impl FnMut() -> bool) {
     let deadline = Instant::now() + SOON;
     while !check() {
         assert!(Instant::now() < deadline, "not in time: {what}");
@@ -61,6 +61,6 @@ pub async fn until(what: &str, mut check: impl FnMut() -> bool) {
 }
 
 /// Fails if `future` takes too long.
-pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future).await.unwrap_or_else(|_| panic!("not in time: {what}"))
 }
