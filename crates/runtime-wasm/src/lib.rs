@@ -4,8 +4,11 @@
 //! keeps it, and runs guests on threads of their own; `http` is the one thing that guests reach outside through
 //! this crate. Everything else a guest asks for goes through `skillz_tool::Host`.
 
+mod build;
 mod http;
+mod prepare;
 mod run;
+mod schema;
 mod settings;
 
 use std::sync::Arc;
@@ -13,30 +16,40 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use skillz_tool::{Draft, Host, Prepared, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
 
+use prepare::Maker;
 use run::Runner;
 pub use settings::{ToolchainSettings, WasmSettings};
 
 /// Makes and runs WASM tools. Cheap to make: engines, threads and compilers start when they are first needed.
 pub struct WasmRuntime {
     runner: Runner,
+    maker: Maker,
 }
 
 impl WasmRuntime {
     /// A runtime with these settings. Starts nothing.
     pub fn new(settings: WasmSettings) -> Self {
-        let runner = Runner::new(&settings);
-        Self { runner }
+        Self { runner: Runner::new(&settings), maker: Maker::new(&settings) }
     }
 }
 
 #[async_trait]
 impl ToolRuntime for WasmRuntime {
-    async fn prepare(&self, _draft: Draft, _host: Arc<dyn Host>) -> Result<Prepared, ToolError> {
-        Err(ToolError::internal("not yet"))
+    async fn prepare(&self, draft: Draft, host: Arc<dyn Host>) -> Result<Prepared, ToolError> {
+        self.maker.prepare(draft, &*host, &self.runner).await
     }
 
     async fn call(&self, call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
-        let module = self.runner.load(&call.tool.module_path()).await?;
+        let path = call.tool.module_path();
+        let module = match self.runner.loaded(&path) {
+            Some(module) => module,
+            None => {
+                // Compiling is not the call's own doing, and does not count against its time.
+                let _pause = call.clock.pause();
+                let path = self.maker.module_of(&call.tool, &*host).await?;
+                self.runner.load(&path).await?
+            }
+        };
         self.runner.call(call, host, module).await
     }
 

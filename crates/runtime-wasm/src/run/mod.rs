@@ -46,6 +46,11 @@ impl Runner {
         Self { caller: Caller { threads, ticker, modules: Arc::new(modules) } }
     }
 
+    /// The module in a file, if it is in memory.
+    pub(crate) fn loaded(&self, path: &Path) -> Option<Arc<Loaded>> {
+        self.caller.modules.loaded(path)
+    }
+
     /// The module in a file, ready to start.
     pub(crate) async fn load(&self, path: &Path) -> Result<Arc<Loaded>, ToolError> {
         self.caller.modules.load(path).await

@@ -92,11 +92,17 @@ impl Modules {
         Self { shared: Arc::new(shared), threads: settings.threads, index: Mutex::default() }
     }
 
+    /// The module in a file, if it is in memory and the file has not changed.
+    pub(crate) fn loaded(&self, path: &Path) -> Option<Arc<Loaded>> {
+        let loaded = self.find(path, Stamp::of(&fs::metadata(path).ok()?))?;
+        self.optimise(&loaded, path);
+        Some(loaded)
+    }
+
     /// The module in a file, compiled if that has not been done yet. Several callers at once wait for one compiler.
     pub(crate) async fn load(&self, path: &Path) -> Result<Arc<Loaded>, ToolError> {
         let stamp = Stamp::of(&fs::metadata(path).map_err(|error| unreadable(path, &error))?);
-        if let Some(loaded) = self.find(path, stamp) {
-            self.optimise(&loaded, path);
+        if let Some(loaded) = self.loaded(path) {
             return Ok(loaded);
         }
         let shared = Arc::clone(&self.shared);

@@ -1,5 +1,5 @@
 //! A runtime in a folder of its own, tools made from a line of text, and a host that remembers what it was asked.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use std::{
     path::{Path, PathBuf},
