@@ -1,1 +1,35 @@
-fn main() {}
+//! The binary: parses, sets up logging, dispatches, and maps errors to exit codes. It knows every other crate,
+//! and no other crate knows it.
+
+mod arguments;
+mod commands;
+mod context;
+mod logging;
+mod printer;
+mod progress;
+mod report;
+mod table;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{arguments::Arguments, context::Context, report::Failure};
+
+fn main() -> ExitCode {
+    // A helper process is this binary too; it must take over before any thread is there.
+    skillz_process::run_helper_if_asked();
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => report::report(&error),
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let flags = arguments.flags()?;
+    let resolved = skillz_config::resolve(skillz_config::Environment::of_process(), &flags)?;
+    logging::start(&resolved.settings).map_err(Failure::wrong_use)?;
+    commands::run(arguments.command, Context::new(resolved, arguments.output))
+}

@@ -56,6 +56,17 @@ pub const VARIABLES: &[Variable] = &[
 /// The server's own tokens: no tool ever gets them, by whatever name it asks.
 pub(crate) const OWN_TOKENS: &[&str] = &["SKILLZ_AUTH_TOKEN", "SKILLZ_MEMORY_TOKEN"];
 
+/// What installers and compilers of this machine are given when they fetch something, and nobody else: proxies,
+/// certificates, mirrors and where rustup, pip and npm keep their own settings.
+pub(crate) const DOWNLOAD_VARIABLES: &[&str] = &[
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+    "CARGO_HTTP_CAINFO", "CARGO_HTTP_PROXY", "CARGO_NET_GIT_FETCH_WITH_CLI", "RUSTUP_DIST_SERVER",
+    "RUSTUP_UPDATE_ROOT", "RUSTUP_TOOLCHAIN", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT",
+    "PIP_DEFAULT_TIMEOUT", "PIP_TRUSTED_HOST", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "NPM_CONFIG_REGISTRY",
+    "npm_config_registry", "NPM_CONFIG_CAFILE", "npm_config_cafile",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf};
 
-use crate::env_vars::OWN_TOKENS;
+use crate::env_vars::{DOWNLOAD_VARIABLES, OWN_TOKENS};
 
 /// The variables of the process as they were at the start. Values never show in `Debug` output.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -59,6 +59,12 @@ impl Environment {
     pub fn for_tools(&self) -> BTreeMap<String, String> {
         let grantable = self.variables.iter().filter(|(name, _)| !OWN_TOKENS.contains(&name.as_str()));
         grantable.filter_map(|(name, value)| Some((name.clone(), value.to_str()?.to_owned()))).collect()
+    }
+
+    /// The variables that programs need to download through a proxy or with certificates of their own.
+    pub fn for_downloads(&self) -> Vec<(OsString, OsString)> {
+        let given = DOWNLOAD_VARIABLES.iter().filter_map(|name| self.variables.get_key_value(*name));
+        given.map(|(name, value)| (name.into(), value.clone())).collect()
     }
 }
 

@@ -77,6 +77,20 @@ pub struct Resolved {
     pub environment: Environment,
 }
 
+impl Resolved {
+    /// The workspace roots of clients that name none: the operator's, else the folder where the server was
+    /// started, unless that is `/` or a home, which is where desktop programs start servers.
+    pub fn operator_roots(&self) -> Vec<PathBuf> {
+        if let Some(roots) = &self.settings.roots {
+            return roots.clone();
+        }
+        let current = self.environment.current_directory();
+        let is_home = self.environment.home().is_some_and(|home| home == current);
+        let of_some_user = current.parent().is_some_and(|parent| parent == Path::new("/home") || parent == Path::new("/Users"));
+        if current.parent().is_none() || is_home || of_some_user { Vec::new() } else { vec![current.to_owned()] }
+    }
+}
+
 /// Resolves all layers.
 pub fn resolve(environment: Environment, flags: &Flags) -> Result<Resolved, ConfigError> {
     let mut layers = Layers::new(&environment);

@@ -141,3 +141,16 @@ fn secrets_show_nowhere() {
     assert_eq!(resolved.settings.sandbox, Sandbox::None);
     assert!(!format!("{resolved:?}").contains("hunter2"));
 }
+
+#[test]
+fn the_current_folder_is_a_root_unless_it_is_no_workspace() {
+    let roots = |folder: &str, variables: &[(&'static str, &'static str)]| {
+        let all = [("HOME", "/root"), ("SKILLZ_HOME", "/s")].into_iter().chain(variables.iter().copied());
+        resolve(Environment::of(all, folder), &Flags::default()).expect("good").operator_roots()
+    };
+    assert_eq!(roots("/work/project", &[]), [PathBuf::from("/work/project")]);
+    for folder in ["/", "/root", "/home/me"] {
+        assert!(roots(folder, &[]).is_empty(), "{folder}");
+    }
+    assert_eq!(roots("/", &[("SKILLZ_ROOTS", "/a:/b")]), [PathBuf::from("/a"), PathBuf::from("/b")]);
+}

@@ -1,0 +1,40 @@
+//! The data folder and what lies in it.
+
+use std::path::Path;
+
+use super::{Check, Examination, Remedy};
+use crate::wire;
+
+impl Examination<'_> {
+    pub(super) async fn home(&self) -> anyhow::Result<Vec<Check>> {
+        let settings = &self.context.resolved.settings;
+        let mut checks = vec![folder("data folder", &settings.home), folder("tools folder", &settings.tools_dir)];
+        let parts = wire::parts(&self.context.resolved, wire::Purpose::OneCommand)?;
+        parts.engine.ready().await;
+        let catalog = parts.engine.catalog();
+        checks.push(Check::ok("tools", format!("{} tools in {}", catalog.len(), settings.tools_dir.display())));
+        for broken in catalog.broken() {
+            let service = if broken.in_service { "; the last good version is in service" } else { "" };
+            let fix = format!("mend {}, or move its folder away", broken.file.display());
+            checks.push(Check::broken(format!("tool {}", broken.name), format!("{broken}{service}"), fix));
+        }
+        checks.push(match parts.engine.memory().stats(None).await {
+            Ok(stats) => Check::ok("memory", format!("{} tools remember something", stats.len())),
+            Err(error) => Check::broken("memory", error.to_string(), "move the database away, or restore it from a backup"),
+        });
+        Ok(checks)
+    }
+}
+
+/// A folder is of use if a file can be made in it.
+fn folder(name: &str, path: &Path) -> Check {
+    let shown = path.display();
+    if !path.exists() {
+        let check = Check::absent(name, format!("{shown} is not there yet"), "it is made when the first tool is");
+        return check.with_remedy(Remedy::MakeFolder(path.to_owned()));
+    }
+    match tempfile::Builder::new().prefix(".doctor-").tempfile_in(path) {
+        Ok(_) => Check::ok(name, format!("{shown} is writable")),
+        Err(error) => Check::broken(name, format!("{shown} is not writable ({error})"), format!("chown -R \"$USER\" {shown}")),
+    }
+}

@@ -1,0 +1,146 @@
+//! The composition root: settings in, a working engine or server out. The one place that names every concrete type.
+
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
+
+use anyhow::Context as _;
+use skillz_config::{Environment, Exposure, ForwardEnvironment, LimitCaps, PolicyMode, Resolved, Sandbox, Settings};
+use skillz_engine::{Engine, EngineParts, EngineSettings, Policy};
+use skillz_process::Launcher;
+use skillz_registry::{Registry, RegistrySettings};
+use skillz_runtime_script::SearchPath;
+use skillz_runtime_wasm::{ToolchainSettings, WasmRuntime, WasmSettings};
+use skillz_sandbox::SandboxKind;
+use skillz_store::{HistorySettings, LibsqlHistory, LibsqlMemory, MemoryLocation};
+use skillz_tool::{Limits, ToolKind, ToolRuntime};
+
+/// What the parts are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A server, which notices edits by hand if it is told to.
+    Serve,
+    /// One command, which is over before anybody edits anything.
+    OneCommand,
+}
+
+/// A working engine, and what of its parts others need.
+pub(crate) struct Parts {
+    pub(crate) engine: Engine,
+    memory: Arc<LibsqlMemory>,
+    old_memory: PathBuf,
+}
+
+/// Puts everything together. Starts no process and opens no database: each does so when it is first needed.
+pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Parts> {
+    let settings = &resolved.settings;
+    let launcher = launcher(resolved)?;
+    let memory = Arc::new(LibsqlMemory::new(memory_location(settings)));
+    let history = Arc::new(LibsqlHistory::new(HistorySettings::new(settings.home.join("history.db"))));
+    let watch = purpose == Purpose::Serve && settings.watch;
+    let registry = Registry::open(RegistrySettings { tools_directory: settings.tools_dir.clone(), watch });
+    let mut runtimes: HashMap<ToolKind, Arc<dyn ToolRuntime>> = HashMap::new();
+    runtimes.insert(ToolKind::Wasm, Arc::new(WasmRuntime::new(wasm_settings(resolved, launcher))));
+    let engine = Engine::new(EngineParts {
+        registry,
+        runtimes,
+        memory: Arc::clone(&memory) as _,
+        history,
+        settings: engine_settings(resolved),
+    });
+    Ok(Parts { engine, memory, old_memory: settings.tools_dir.join(".memory.db") })
+}
+
+impl Parts {
+    /// Takes over what the tools of Skillz 0.8 remember, once.
+    pub(crate) async fn take_over_old_memory(&self) {
+        match self.memory.import_legacy(&self.old_memory).await {
+            Ok(None) => {}
+            Ok(Some(import)) => tracing::info!(?import, path = %self.old_memory.display(), "took over the memory of Skillz 0.8"),
+            Err(error) => tracing::warn!(%error, path = %self.old_memory.display(), "the memory of Skillz 0.8 cannot be read"),
+        }
+    }
+}
+
+/// Starts processes, confined as the operator wants it. This binary is its own helper.
+pub(crate) fn launcher(resolved: &Resolved) -> anyhow::Result<Launcher> {
+    let program = std::env::current_exe().context("The path of this program is not known, so it cannot start tools")?;
+    let kind = match resolved.settings.sandbox {
+        Sandbox::Auto => SandboxKind::Auto,
+        Sandbox::Builtin => SandboxKind::Builtin,
+        Sandbox::Bubblewrap => SandboxKind::Bubblewrap,
+        Sandbox::Firejail => SandboxKind::Firejail,
+        Sandbox::Nsjail => SandboxKind::Nsjail,
+        Sandbox::None => SandboxKind::None,
+    };
+    Ok(Launcher::new(program, kind))
+}
+
+/// Where programs are looked for.
+pub(crate) fn search_path(environment: &Environment) -> SearchPath {
+    SearchPath { path: environment.search_path(), home: environment.home(), variables: environment.for_tools() }
+}
+
+fn memory_location(settings: &Settings) -> MemoryLocation {
+    match &settings.memory.url {
+        None => MemoryLocation::File(settings.home.join("memory.db")),
+        Some(url) => {
+            let token = settings.memory.token.as_ref().map(|token| token.reveal().to_owned());
+            MemoryLocation::Remote { url: url.clone(), token }
+        }
+    }
+}
+
+fn wasm_settings(resolved: &Resolved, launcher: Launcher) -> WasmSettings {
+    let environment = &resolved.environment;
+    WasmSettings {
+        toolchain: ToolchainSettings {
+            search_path: environment.search_path(),
+            user_home: environment.home(),
+            cargo_home: environment.path("CARGO_HOME"),
+            rustup_home: environment.path("RUSTUP_HOME"),
+            download_environment: environment.for_downloads(),
+        },
+        ..WasmSettings::new(resolved.settings.home.join("cache"), launcher)
+    }
+}
+
+fn engine_settings(resolved: &Resolved) -> EngineSettings {
+    let settings = &resolved.settings;
+    EngineSettings {
+        tools_directory: settings.tools_dir.clone(),
+        roots: resolved.operator_roots(),
+        environment: resolved.environment.for_tools(),
+        forward_all: settings.forward_env == ForwardEnvironment::All,
+        network_for_all: settings.sandbox_network,
+        policy: Policy {
+            network: policy_mode(settings.policy.network),
+            folders: settings.policy.fs.map(policy_mode),
+            environment: policy_mode(settings.policy.env),
+        },
+        caps: caps(&settings.limits),
+        exposure: match settings.expose {
+            Exposure::Auto => skillz_engine::Exposure::Auto,
+            Exposure::All => skillz_engine::Exposure::All,
+            Exposure::Pinned => skillz_engine::Exposure::Pinned,
+        },
+        ..EngineSettings::new(settings.home.clone())
+    }
+}
+
+fn policy_mode(mode: PolicyMode) -> skillz_engine::PolicyMode {
+    match mode {
+        PolicyMode::Deny => skillz_engine::PolicyMode::Deny,
+        PolicyMode::Ask => skillz_engine::PolicyMode::Ask,
+        PolicyMode::Declared => skillz_engine::PolicyMode::Declared,
+    }
+}
+
+fn caps(caps: &LimitCaps) -> Limits {
+    Limits {
+        timeout_ms: caps.timeout_ms,
+        memory_mb: caps.memory_mb,
+        max_output_bytes: caps.max_output_bytes,
+        max_processes: caps.max_processes,
+        max_result_bytes: caps.max_result_bytes,
+        deterministic: false,
+    }
+}
