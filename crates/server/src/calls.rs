@@ -1,0 +1,130 @@
+//! `tools/call`, in both kinds of protocol: with questions as requests of the server, and as rounds of input.
+
+use std::sync::Arc;
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{CallToolRequestParams, CallToolResponse, InputRequiredResult, JsonObject},
+    service::RequestContext,
+};
+use serde_json::Value;
+use skillz_engine::{CallFailure, CallRequest, Engine};
+
+use crate::{
+    builtin::{self, BuiltinReply},
+    convert,
+    handler::SkillzServer,
+    outlet::Outlet,
+    parked::CallIdentity,
+    port::{CallPort, ClientProfile},
+    question::Abilities,
+    running::{Ending, Running, Turn},
+    schema_form::Form,
+    session::ClientOrigin,
+};
+
+/// Which kind of protocol a request belongs to.
+pub(crate) fn form_of(cx: &RequestContext<RoleServer>) -> Form {
+    match cx.protocol_version() {
+        Some(version) if !version.has_initialize() => Form::Modern,
+        _ => Form::Legacy,
+    }
+}
+
+impl SkillzServer {
+    pub(crate) async fn answer_call(
+        &self,
+        request: CallToolRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let outlet = Outlet::new(cx.peer.clone(), cx.meta.get_progress_token());
+        let cancelled = cx.ct.clone();
+        let answer = async {
+            match form_of(&cx) {
+                Form::Legacy => self.start(request, &cx, Form::Legacy).finish(outlet).await.map(CallToolResponse::from),
+                Form::Modern => self.answer_round(request, &cx, outlet).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            // Dropping the answer stops the work. Nobody reads this error.
+            () = cancelled.cancelled() => Err(ErrorData::internal_error("The call was cancelled", None)),
+            answer = answer => answer,
+        }
+    }
+
+    /// One round of a call in the stateless protocol: from the start, or from where it was parked.
+    async fn answer_round(
+        &self,
+        mut request: CallToolRequestParams,
+        cx: &RequestContext<RoleServer>,
+        mut outlet: Outlet,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let answers = request.input_responses.take().unwrap_or_default();
+        let identity =
+            CallIdentity { caller: self.caller(cx), tool_name: request.name.to_string(), arguments: request.arguments.clone() };
+        let mut running = match request.request_state.take() {
+            Some(ticket) => self.shared.parking.resume(&ticket, &identity)?,
+            None => self.start(request, cx, Form::Modern),
+        };
+        running.answer(answers);
+        match running.advance(&mut outlet).await {
+            Turn::Finished(ending) => ending.map(CallToolResponse::from),
+            Turn::NeedsInput(requests) => {
+                let ticket = self.shared.parking.park(running, identity);
+                Ok(InputRequiredResult::new(Some(requests), Some(ticket)).into())
+            }
+        }
+    }
+
+    fn start(&self, request: CallToolRequestParams, cx: &RequestContext<RoleServer>, form: Form) -> Running {
+        let server = self.clone();
+        let profile = self.profile(cx, form);
+        Running::start(profile, move |port| async move {
+            server.ready().await;
+            work(server.shared.engine.clone(), request, port, form).await
+        })
+    }
+
+    fn profile(&self, cx: &RequestContext<RoleServer>, form: Form) -> ClientProfile {
+        let log_level = match form {
+            Form::Legacy => Some(self.session.log_level()),
+            Form::Modern => cx.meta.log_level().map(convert::log_level),
+        };
+        ClientProfile {
+            abilities: Abilities::of(cx.client_capabilities().as_ref()),
+            progress_token: cx.meta.get_progress_token().map(|token| token.0.into_json_value()),
+            log_level,
+            remote: self.session.origin == ClientOrigin::Remote,
+        }
+    }
+
+    /// Who calls, as far as that is known.
+    fn caller(&self, cx: &RequestContext<RoleServer>) -> String {
+        let client = cx.client_info().map(|client| format!("{} {}", client.name, client.version)).unwrap_or_default();
+        format!("{:?} {client}", self.session.origin)
+    }
+}
+
+/// Calls a built-in or a tool.
+async fn work(engine: Engine, request: CallToolRequestParams, port: Arc<CallPort>, form: Form) -> Ending {
+    let CallToolRequestParams { name, arguments, .. } = request;
+    if let Some(builtin) = builtin::find(&name) {
+        return Ok(match builtin.call(engine, arguments, port).await {
+            Ok(BuiltinReply::Value(value)) => convert::value_result(value),
+            Ok(BuiltinReply::Tool(reply)) => convert::call_result(*reply, form),
+            Err(error) => convert::error_result(&error),
+        });
+    }
+    let arguments: Option<JsonObject> = arguments;
+    let request = CallRequest {
+        tool_name: name.into_owned(),
+        version: None,
+        arguments: arguments.map_or(Value::Null, Value::Object),
+        client: port,
+    };
+    match engine.call(request).await {
+        Ok(reply) => Ok(convert::call_result(reply, form)),
+        Err(CallFailure::UnknownTool { message }) => Err(ErrorData::invalid_params(message, None)),
+    }
+}

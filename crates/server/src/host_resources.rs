@@ -1,0 +1,41 @@
+//! The server's resources for running tools. They see the same as clients, but no results and no history:
+//! those belong to whoever made the calls.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use skillz_engine::{Engine, ResourceSource};
+use skillz_tool::{ErrorKind, ToolError};
+
+use crate::{
+    read,
+    resources::{self, Address},
+};
+
+/// Resources for running tools.
+pub(crate) struct HostResources {
+    pub(crate) engine: Engine,
+}
+
+#[async_trait]
+impl ResourceSource for HostResources {
+    fn list(&self) -> Value {
+        let catalog = self.engine.catalog();
+        let fixed = resources::fixed().into_iter().filter(|resource| is_open(&resource.uri));
+        let tools = catalog.tools().map(|tool| resources::of_tool(tool));
+        json!({"resources": fixed.chain(tools).collect::<Vec<_>>()})
+    }
+
+    async fn read(&self, uri: &str) -> Result<Value, ToolError> {
+        if !is_open(uri) {
+            return Err(ToolError::new(
+                ErrorKind::Denied,
+                format!("Tools cannot read `{uri}`: results and the history belong to the client"),
+            ));
+        }
+        Ok(json!({"contents": [read::read(&self.engine, uri).await?]}))
+    }
+}
+
+fn is_open(uri: &str) -> bool {
+    !matches!(Address::parse(uri), Some(Address::Result(_) | Address::History))
+}
