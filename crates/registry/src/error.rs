@@ -80,10 +80,12 @@ impl RegistryError {
     /// What to do next, where there is something to say.
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Exists { .. } => Some("Pass `overwrite: true` to publish a new version of it, or choose another name".to_owned()),
-            Self::Conflict { name, .. } => {
-                Some(format!("Look at it with `version(action: \"list\", tool_name: \"{name}\")` and try again if your change is still wanted"))
+            Self::Exists { .. } => {
+                Some("Pass `overwrite: true` to publish a new version of it, or choose another name".to_owned())
             }
+            Self::Conflict { name, .. } => Some(format!(
+                "Look at it with `version(action: \"list\", tool_name: \"{name}\")` and try again if your change is still wanted"
+            )),
             Self::Broken { broken } => Some(format!(
                 "Repair `{}` by hand, bring an older version back with `version(action: \"rollback\", ...)`, or remove the folder with `delete_tool`",
                 broken.file.display()
@@ -104,7 +106,9 @@ impl From<RegistryError> for ToolError {
     fn from(error: RegistryError) -> Self {
         let kind = match &error {
             RegistryError::UnknownTool { .. } | RegistryError::UnknownVersion { .. } => ErrorKind::NotFound,
-            RegistryError::Exists { .. } | RegistryError::Conflict { .. } | RegistryError::Invalid { .. } => ErrorKind::InvalidInput,
+            RegistryError::Exists { .. } | RegistryError::Conflict { .. } | RegistryError::Invalid { .. } => {
+                ErrorKind::InvalidInput
+            }
             RegistryError::Broken { .. } => ErrorKind::Config,
             RegistryError::Io { .. } => ErrorKind::Unavailable,
             RegistryError::Stopped => ErrorKind::Internal,

@@ -4,12 +4,32 @@
 //! here runs, compiles or checks a tool, and nothing here knows of the engine or of MCP.
 #![warn(missing_docs)]
 
+mod breaking;
 mod catalog;
+mod diff;
+mod edit;
 mod error;
 mod event;
+mod folders;
+mod front_matter;
+mod hash;
+mod layout;
+mod live;
+mod load;
+mod lock;
+mod manifest_file;
 mod publication;
+mod publish;
 mod registry;
+mod shared;
 mod staging;
+mod standing;
+mod swap;
+mod trash;
+mod tree;
+mod versions;
+mod walk;
+mod watch;
 
 pub use catalog::{BrokenTool, Catalog, Generation};
 pub use error::RegistryError;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use skillz_tool::{Manifest, Origin, ToolName, Version};
 
-use crate::StagingDirectory;
+use crate::{StagingDirectory, lock::FolderLock, walk::Walk};
 
 /// What a publisher believes to be there; anything else is an error, so that two publishers never mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,12 @@ pub struct StagedEdit {
     pub changed_files: Vec<String>,
     /// The version that was current before the edit; `None` for a folder that was never in service.
     pub previous: Option<Version>,
-    /// Identifies the state of the folder.
-    pub(crate) fingerprint: String,
+    /// The hash of the edited files.
+    pub(crate) hash: String,
+    /// The state of the folder.
+    pub(crate) walk: Walk,
+    /// Keeps other processes from checking the same edit.
+    pub(crate) _lock: FolderLock,
 }
 
 /// All versions of a tool.
