@@ -1,27 +1,41 @@
 //! The engine as everybody uses it, and the parts it is made of.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock},
+};
 
 use serde_json::Value;
+use skillz_pipeline::PipelineRuntime;
 use skillz_registry::{Catalog, Registry};
-use skillz_tool::{HistoryStore, MemoryStore, ToolError, ToolKind, ToolRuntime};
-use tokio::sync::watch;
+use skillz_tool::{HistoryStore, MemoryStore, Tool, ToolKind, ToolName, ToolRuntime, Version};
+use tokio::sync::{oneshot, watch};
 
 use crate::{
-    CallFailure, CallReply, CallRequest, ClientPort, CodeRequest, DeleteReport, EngineSettings, Exposed, ListRequest, PipelineRequest,
-    PublishReport, PublishRequest, ResourceSource, ResultStore, VersionAction,
+    CallReply, CodeRuntime, EngineSettings, Exposed, ResourceSource, ResultStore, callable::Callable, catalogue::RegistryCatalogue, consent::Consents, follow, queue::Queue,
+    record::CallIds, search::ToolSearch, shape::{self, Subject}, view::View,
 };
+
+/// Most bytes of text in the result of a built-in, as of a tool that does not say otherwise.
+const BUILTIN_RESULT_BYTES: usize = 100_000;
+
+/// The runtimes by kind.
+pub(crate) type Runtimes = HashMap<ToolKind, Arc<dyn ToolRuntime>>;
+type OlderVersions = HashMap<(ToolName, Version), Arc<Callable>>;
 
 /// What an engine is made of.
 pub struct EngineParts {
     /// Tools on disk.
     pub registry: Registry,
-    /// One runtime for each kind of tool; calls of a kind without one fail and say so.
+    /// One runtime for each kind of tool but pipelines, which the engine runs itself. Calls of a kind without
+    /// one fail and say so.
     pub runtimes: HashMap<ToolKind, Arc<dyn ToolRuntime>>,
     /// The tools' memory.
     pub memory: Arc<dyn MemoryStore>,
     /// The call log.
     pub history: Arc<dyn HistoryStore>,
+    /// What runs programs that call tools.
+    pub code: Option<Arc<dyn CodeRuntime>>,
     /// What the operator decided.
     pub settings: EngineSettings,
 }
@@ -29,96 +43,187 @@ pub struct EngineParts {
 /// The heart of the server. Cheap to clone; clones share everything.
 #[derive(Clone)]
 pub struct Engine {
-    #[expect(dead_code, reason = "the signatures come first")]
     pub(crate) inner: Arc<Inner>,
 }
 
-pub(crate) struct Inner {}
+pub(crate) struct Inner {
+    registry: Registry,
+    runtimes: Runtimes,
+    pipelines: Arc<PipelineRuntime>,
+    memory: Arc<dyn MemoryStore>,
+    history: Arc<dyn HistoryStore>,
+    code: Option<Arc<dyn CodeRuntime>>,
+    settings: EngineSettings,
+    results: ResultStore,
+    consents: Consents,
+    queue: Queue,
+    call_ids: CallIds,
+    resources: OnceLock<Arc<dyn ResourceSource>>,
+    view: RwLock<Arc<View>>,
+    /// Held while a new view is made, so that views follow each other in order.
+    refreshing: Mutex<()>,
+    /// Versions that are not in service but were asked for; forgotten at each change.
+    older_versions: Mutex<OlderVersions>,
+    search: ToolSearch,
+    changes: watch::Sender<u64>,
+    /// Dropped with the engine, which ends the task that follows the registry.
+    _alive: oneshot::Sender<()>,
+}
 
-#[expect(clippy::todo, clippy::unused_async, unused_variables, clippy::needless_pass_by_value, reason = "the signatures come first")]
 impl Engine {
     /// Puts an engine together. Needs a tokio runtime, in which it follows the registry for as long as it lives.
     pub fn new(parts: EngineParts) -> Self {
-        todo!()
+        let EngineParts { registry, mut runtimes, memory, history, code, settings } = parts;
+        let pipelines = Arc::new(PipelineRuntime::new(Arc::new(RegistryCatalogue::new(registry.clone()))));
+        runtimes.insert(ToolKind::Pipeline, Arc::clone(&pipelines) as Arc<dyn ToolRuntime>);
+        let (alive, ended) = oneshot::channel();
+        let inner = Inner {
+            _alive: alive,
+            results: ResultStore::new(settings.cache.join("results")),
+            consents: Consents::new(settings.home.join("consents.json")),
+            queue: Queue::new(settings.concurrency),
+            call_ids: CallIds::new(),
+            resources: OnceLock::new(),
+            view: RwLock::default(),
+            refreshing: Mutex::default(),
+            older_versions: Mutex::default(),
+            search: ToolSearch::default(),
+            changes: watch::Sender::new(0),
+            registry,
+            runtimes,
+            pipelines,
+            memory,
+            history,
+            code,
+            settings,
+        };
+        let engine = Self { inner: Arc::new(inner) };
+        engine.refresh();
+        follow::start(Arc::downgrade(&engine.inner), engine.registry().clone(), ended);
+        engine
     }
 
     /// Waits until the tools that were on disk at the start are loaded.
     pub async fn ready(&self) {
-        todo!()
+        self.inner.registry.ready().await;
+        self.refresh();
     }
 
     /// All tools as of now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        todo!()
+        Arc::clone(&self.view().catalog)
     }
 
     /// A number that grows with each change of what is published.
     pub fn changes(&self) -> watch::Receiver<u64> {
-        todo!()
+        self.inner.changes.subscribe()
     }
 
     /// The tools that belong in `tools/list` now.
     pub fn exposed(&self) -> Arc<Exposed> {
-        todo!()
-    }
-
-    /// Calls a tool for a client. Dropping the future stops the call and everything it started.
-    pub async fn call(&self, request: CallRequest) -> Result<CallReply, CallFailure> {
-        todo!()
-    }
-
-    /// Prepares, tries and publishes a new version of a tool.
-    pub async fn publish(&self, request: PublishRequest) -> Result<PublishReport, ToolError> {
-        todo!()
-    }
-
-    /// Moves a tool with all its versions to the trash.
-    pub async fn delete(&self, name: &str) -> Result<DeleteReport, ToolError> {
-        todo!()
-    }
-
-    /// Runs the stored examples of one tool, or of all.
-    pub async fn test(&self, name: Option<&str>, client: Arc<dyn ClientPort>) -> Result<Value, ToolError> {
-        todo!()
-    }
-
-    /// Lists tools, as the built-in `list_tools` answers.
-    pub async fn list(&self, request: ListRequest) -> Result<Value, ToolError> {
-        todo!()
-    }
-
-    /// Looks at, compares and restores versions, as the built-in `version` answers.
-    pub async fn versions(&self, action: VersionAction, tool_name: &str, client: Arc<dyn ClientPort>) -> Result<Value, ToolError> {
-        todo!()
-    }
-
-    /// Makes, shows and runs pipelines, as the built-in `pipeline` answers.
-    pub async fn pipeline(&self, request: PipelineRequest, client: Arc<dyn ClientPort>) -> Result<Value, ToolError> {
-        todo!()
-    }
-
-    /// Runs a program that calls tools, as the built-in `execute_code` answers.
-    pub async fn execute_code(&self, request: CodeRequest, client: Arc<dyn ClientPort>) -> Result<Value, ToolError> {
-        todo!()
+        Arc::clone(&self.view().exposed)
     }
 
     /// The tools' memory.
     pub fn memory(&self) -> &Arc<dyn MemoryStore> {
-        todo!()
+        &self.inner.memory
     }
 
     /// The call log.
     pub fn history(&self) -> &Arc<dyn HistoryStore> {
-        todo!()
+        &self.inner.history
     }
 
     /// Results that were too long for one answer.
     pub fn results(&self) -> &ResultStore {
-        todo!()
+        &self.inner.results
+    }
+
+    /// What the operator decided.
+    pub fn settings(&self) -> &EngineSettings {
+        &self.inner.settings
+    }
+
+    /// Lays out what a built-in gives back as a reply for a client: long results are cut and linked like those of
+    /// tools. `name` is the built-in's.
+    pub async fn reply_with(&self, name: &str, value: Value) -> CallReply {
+        let subject = Subject { name, has_output_schema: false };
+        shape::value_reply(subject, value, BUILTIN_RESULT_BYTES, self.results()).await.0
     }
 
     /// Sets where running tools read resources from; the first caller wins.
     pub fn set_resources(&self, resources: Arc<dyn ResourceSource>) {
-        todo!()
+        drop(self.inner.resources.set(resources));
+    }
+
+    /// Takes over what the registry has, if it is new: callers, lists and runtimes see it when this returns.
+    pub(crate) fn refresh(&self) {
+        let _turn = self.inner.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalog = self.inner.registry.snapshot();
+        let before = self.view();
+        if Arc::ptr_eq(&before.catalog, &catalog) {
+            return;
+        }
+        let after = Arc::new(View::of(catalog, &before, &self.inner.settings, &self.inner.runtimes));
+        let gone = before.gone_in(&after);
+        *self.inner.view.write().unwrap_or_else(PoisonError::into_inner) = after;
+        self.older_versions().clear();
+        gone.iter().for_each(|tool| self.retire(tool));
+        self.inner.changes.send_modify(|number| *number += 1);
+    }
+
+    /// Has the runtime let go of a version that nobody calls any more.
+    pub(crate) fn retire(&self, tool: &Tool) {
+        if let Some(runtime) = self.inner.runtimes.get(&tool.kind()) {
+            runtime.retire(tool);
+        }
+    }
+
+    pub(crate) fn view(&self) -> Arc<View> {
+        Arc::clone(&self.inner.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    pub(crate) fn runtimes(&self) -> &Runtimes {
+        &self.inner.runtimes
+    }
+
+    pub(crate) fn pipelines(&self) -> &PipelineRuntime {
+        &self.inner.pipelines
+    }
+
+    pub(crate) fn code(&self) -> Option<&Arc<dyn CodeRuntime>> {
+        self.inner.code.as_ref()
+    }
+
+    pub(crate) fn resources(&self) -> Option<&Arc<dyn ResourceSource>> {
+        self.inner.resources.get()
+    }
+
+    pub(crate) fn consents(&self) -> &Consents {
+        &self.inner.consents
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.inner.queue
+    }
+
+    pub(crate) fn search(&self) -> &ToolSearch {
+        &self.inner.search
+    }
+
+    pub(crate) fn next_call_id(&self) -> String {
+        self.inner.call_ids.next()
+    }
+
+    pub(crate) fn make_callable(&self, tool: Arc<Tool>) -> Callable {
+        Callable::new(tool, &self.inner.settings, &self.inner.runtimes)
+    }
+
+    pub(crate) fn older_versions(&self) -> MutexGuard<'_, OlderVersions> {
+        self.inner.older_versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,16 +5,44 @@
 //! The engine knows tools, runtimes and stores as traits; of MCP, HTTP, databases and WASM it knows nothing.
 #![warn(missing_docs)]
 
+mod arguments;
+mod call;
+mod callable;
+mod catalogue;
 mod client;
+mod code;
+mod consent;
+mod draft;
 mod engine;
+mod examples;
 mod exposure;
+mod find;
+mod folders;
+mod follow;
+mod host;
 mod inspect;
+mod list;
+mod long;
+mod pipeline;
+mod policy;
+mod publish;
+mod queue;
+mod record;
 mod request;
 mod resource;
 mod results;
+mod search;
+mod secrets;
 mod settings;
+mod shape;
+mod signature;
+mod tree;
+mod try_out;
+mod versions;
+mod view;
 
 pub use client::{ClientPort, NoClient};
+pub use code::{CodeRun, CodeRuntime};
 pub use engine::{Engine, EngineParts};
 pub use exposure::Exposed;
 pub use inspect::{

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use skillz_tool::{ExampleFailure, Manifest, Origin, SourceCode, ToolError, ToolKind, Version};
 
-use crate::ClientPort;
+use crate::{ClientPort, shape::text_block};
 
 /// One call as it arrives.
 #[derive(Clone)]
@@ -35,6 +35,24 @@ pub struct CallReply {
     pub is_error: bool,
     /// The failure behind `is_error`, where the engine knows it: for exit codes and for callers that are no MCP clients.
     pub failure: Option<ToolError>,
+}
+
+impl CallReply {
+    /// A reply of content blocks only.
+    pub fn of_content(content: Vec<Value>) -> Self {
+        Self { content, structured_content: None, other_value: None, is_error: false, failure: None }
+    }
+
+    /// The reply that tells of a failure.
+    pub fn failed(error: ToolError) -> Self {
+        Self { is_error: true, content: vec![text_block(error.text())], failure: Some(error), ..Self::of_content(Vec::new()) }
+    }
+
+    /// All text blocks, joined by line breaks.
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self.content.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
+        texts.join("\n")
+    }
 }
 
 /// A call that could not even begin.

@@ -1,0 +1,99 @@
+//! `execute_code`: programs that call tools. How they run is the business of whatever implements [`CodeRuntime`].
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use skillz_tool::{CallClock, EffectiveLimits, ErrorKind, Host, Limits, Tool, ToolError};
+
+use crate::{
+    ClientPort, CodeLanguage, CodeRequest, CodeRuntimeChoice,
+    engine::Engine,
+    host::EngineHost,
+    queue::Need,
+    tree::{CallTree, Frame},
+};
+
+/// Whose memory a program has, and what its calls stand under.
+const PROGRAM_NAME: &str = "execute_code";
+/// Memory of a program, in MiB.
+const MEMORY_MB: u64 = 256;
+/// Longest run that a program may ask for, in seconds: a day.
+const LONGEST_SECONDS: f64 = 86_400.0;
+
+/// A program, ready to run.
+#[derive(Debug, Clone)]
+pub struct CodeRun {
+    /// The program.
+    pub code: String,
+    /// Its language.
+    pub language: CodeLanguage,
+    /// Where it runs.
+    pub runtime: CodeRuntimeChoice,
+    /// Packages it needs.
+    pub dependencies: Vec<String>,
+    /// The tools that it may call, sorted by name.
+    pub tools: Vec<Arc<Tool>>,
+    /// Limits in force.
+    pub limits: EffectiveLimits,
+    /// The run's clock, started with `limits.timeout`.
+    pub clock: CallClock,
+}
+
+/// Runs programs that call tools.
+#[async_trait]
+pub trait CodeRuntime: Send + Sync {
+    /// Runs a program to its end: `{result, stdout, calls: [{tool, ms, ok}]}`. Dropping the future stops it.
+    async fn run(&self, run: CodeRun, host: Arc<dyn Host>) -> Result<Value, ToolError>;
+}
+
+impl Engine {
+    /// Runs a program that calls tools, as the built-in `execute_code` answers.
+    pub async fn execute_code(&self, request: CodeRequest, client: Arc<dyn ClientPort>) -> Result<Value, ToolError> {
+        let Some(runtime) = self.code() else {
+            return Err(ToolError::new(ErrorKind::Unavailable, "This server cannot run code that calls tools"));
+        };
+        let tools = self.tools_of_program(request.tools.as_deref())?;
+        let limits = self.limits_of_program(request.timeout)?;
+        let tree = Arc::new(CallTree::new(client));
+        let place = self.queue().place(Need::Call).await;
+        let clock = CallClock::start(limits.timeout);
+        let frame = Arc::new(Frame {
+            name: PROGRAM_NAME.into(),
+            call_id: self.next_call_id(),
+            depth: 1,
+            clock: clock.clone(),
+            holds_script_place: false,
+            is_recorded: true,
+            caller: None,
+        });
+        let host = Arc::new(EngineHost::of_program(self.clone(), tree, frame, request.tools));
+        let CodeRequest { code, language, runtime: choice, dependencies, .. } = request;
+        let result = runtime.run(CodeRun { code, language, runtime: choice, dependencies, tools, limits, clock }, host).await;
+        drop(place);
+        result
+    }
+
+    fn tools_of_program(&self, only: Option<&[String]>) -> Result<Vec<Arc<Tool>>, ToolError> {
+        let view = self.view();
+        let Some(only) = only else { return Ok(view.offered().cloned().collect()) };
+        if let Some(unknown) = only.iter().find(|name| !view.callables.contains_key(name.as_str()) && *name != "list_tools") {
+            return Err(self.unknown_tool(unknown));
+        }
+        Ok(view.offered().filter(|tool| only.iter().any(|name| name == tool.name.as_str())).cloned().collect())
+    }
+
+    fn limits_of_program(&self, timeout_seconds: Option<f64>) -> Result<EffectiveLimits, ToolError> {
+        let timeout = match timeout_seconds {
+            Some(seconds) if seconds > 0.0 && seconds <= LONGEST_SECONDS => Some(Duration::from_secs_f64(seconds)),
+            Some(seconds) => {
+                let message = format!("The `timeout` {seconds} is no number of seconds between 0 and {LONGEST_SECONDS}");
+                return Err(ToolError::invalid(message));
+            }
+            None => None,
+        };
+        let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        let asked = Limits { timeout_ms, ..Limits::default() };
+        Ok(EffectiveLimits::with_memory_mb(MEMORY_MB).asked(&asked).capped(&self.settings().caps))
+    }
+}

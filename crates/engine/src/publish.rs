@@ -1,0 +1,175 @@
+//! The one path of every publish: check, prepare, try the examples, put it on disk, tell everybody.
+//!
+//! Until the last step nothing is visible, and whatever fails leaves the old version in service.
+
+use std::{path::Path, sync::Arc, time::Instant};
+
+use skillz_registry::{Expectation, Publication};
+use skillz_tool::{Draft, ErrorKind, Manifest, Prepared, SourceCode, Tool, ToolError, ToolKind, ToolName, Version};
+
+use crate::{
+    DeleteReport, ExampleCounts, PublishReport, PublishRequest,
+    callable::Callable,
+    consent::TRIED,
+    draft,
+    engine::Engine,
+    host::EngineHost,
+    tree::CallTree,
+};
+
+/// Most failing examples that the error's text shows.
+const SHOWN_FAILURES: usize = 5;
+
+impl Engine {
+    /// Prepares, tries and publishes a new version of a tool. Dropping the future publishes nothing.
+    pub async fn publish(&self, request: PublishRequest) -> Result<PublishReport, ToolError> {
+        let PublishRequest { manifest, source, origin, overwrite, dry_run, client } = request;
+        let (name, current) = self.place_for(&manifest.name, overwrite)?;
+        draft::check(&manifest)?;
+        let tree = Arc::new(CallTree::new(client));
+        let staging = self.registry().stage().await?;
+
+        let started = Instant::now();
+        let prepared = self.prepare(&name, manifest, source, staging.path(), &tree).await?;
+        let build_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let Prepared { manifest, size_bytes, notes } = prepared;
+        draft::check_schemas(&manifest)?;
+
+        let kind = manifest.tool_type;
+        let version = next_version(current.as_deref(), &manifest);
+        let tried = self.tried(name.clone(), version, staging.path(), manifest.clone());
+        let examples = self.try_examples(&tried, &tree).await;
+        self.retire(&tried.tool);
+        if examples.failed > 0 {
+            return Err(refused_by_examples(&name, &examples, current.as_deref()));
+        }
+        let mut report = PublishReport { name: name.to_string(), version, kind, size_bytes, build_ms, examples, dry_run, notes };
+        if dry_run {
+            return Ok(report);
+        }
+        let expected = current.map_or(Expectation::Absent, |tool| Expectation::Current(tool.version));
+        let publication = Publication { name, staging, manifest, origin, expected };
+        let published = self.registry().publish(publication).await?;
+        self.consents().adopt(&tried.tool, &published);
+        self.refresh();
+        tracing::info!(tool = %published.name, version = %published.version, "Published");
+        report.version = published.version;
+        Ok(report)
+    }
+
+    /// Moves a tool with all its versions to the trash.
+    pub async fn delete(&self, name: &str) -> Result<DeleteReport, ToolError> {
+        let view = self.view();
+        let is_there = view.callables.contains_key(name) || view.catalog.broken().iter().any(|broken| broken.name == name);
+        let tool_name = match ToolName::for_existing(name) {
+            Ok(tool_name) if is_there => tool_name,
+            _ => return Err(self.unknown_tool(name)),
+        };
+        let removed = self.registry().delete(&tool_name).await?;
+        self.refresh();
+        // Without a list the deletion still stands.
+        let versions_kept = self.registry().versions(&tool_name).await.map_or(1, |list| list.versions.len());
+        let restore = match removed {
+            Some(tool) => format!("version(action: \"rollback\", tool_name: \"{name}\", version: \"{}\")", tool.version),
+            None => "Its folder could not be loaded; it lies in `.trash` of the tools folder, to be repaired by hand".to_owned(),
+        };
+        Ok(DeleteReport { deleted: name.to_owned(), versions_kept, restore })
+    }
+
+    /// Has the runtime of a draft's kind make it callable.
+    pub(crate) async fn prepare(
+        &self,
+        name: &ToolName,
+        mut manifest: Manifest,
+        source: SourceCode,
+        directory: &Path,
+        tree: &Arc<CallTree>,
+    ) -> Result<Prepared, ToolError> {
+        name.as_str().clone_into(&mut manifest.name);
+        let kind = manifest.tool_type;
+        let Some(runtime) = self.runtimes().get(&kind) else {
+            let message = format!("`{name}` cannot be made: this server has no runtime for tools of its kind ({kind:?})");
+            return Err(ToolError::new(ErrorKind::Unavailable, message));
+        };
+        let host = Arc::new(EngineHost::of_publish(self.clone(), Arc::clone(tree), name.as_str()));
+        let draft = Draft { manifest, source, directory: directory.to_owned() };
+        runtime.prepare(draft, host).await
+    }
+
+    /// A version that is tried before it is published. Its hash is its own, so that nothing kept for it is ever
+    /// taken for the version that others see.
+    pub(crate) fn tried(&self, name: ToolName, version: Version, directory: &Path, manifest: Manifest) -> Arc<Callable> {
+        let hash = format!("{TRIED}{}", uuid::Uuid::new_v4().simple());
+        let tool = Tool::new(name, version, directory.to_owned(), manifest, hash);
+        Arc::new(self.make_callable(Arc::new(tool)))
+    }
+
+    /// Whether a tool of that name may be published, and what it would replace.
+    fn place_for(&self, name: &str, overwrite: bool) -> Result<(ToolName, Option<Arc<Tool>>), ToolError> {
+        let view = self.view();
+        if let Some(broken) = view.catalog.broken().iter().find(|broken| broken.name == name && !broken.in_service) {
+            let message = format!("`{name}` is there already, cannot be loaded, and is not overwritten: {broken}");
+            return Err(ToolError::new(ErrorKind::Config, message)
+                .with_hint(format!("Repair the file, take it away with `delete_tool(tool_name: \"{name}\")`, or choose another name")));
+        }
+        let Some(current) = view.callables.get(name).map(|callable| Arc::clone(&callable.tool)) else {
+            return match ToolName::for_new(name) {
+                Ok(name) => Ok((name, None)),
+                Err(error) => Err(ToolError::invalid(error.to_string())),
+            };
+        };
+        if !overwrite {
+            let kind = kind_name(current.kind());
+            let message = format!("There is a tool `{name}` already ({kind}, version {}); nothing was changed", current.version);
+            return Err(ToolError::invalid(message)
+                .with_hint("Pass `overwrite: true` to publish a new version of it (the old one stays available), or choose another name"));
+        }
+        Ok((current.name.clone(), Some(current)))
+    }
+}
+
+/// The version that a manifest would get after `current`; the registry has the last word, since it knows deleted ones too.
+fn next_version(current: Option<&Tool>, manifest: &Manifest) -> Version {
+    let asked: Option<Version> = manifest.version.as_ref().and_then(|version| version.parse().ok());
+    match current {
+        None => asked.unwrap_or(Version::FIRST),
+        Some(current) => asked.filter(|asked| *asked > current.version).unwrap_or_else(|| current.version.next(false)),
+    }
+}
+
+fn refused_by_examples(name: &ToolName, examples: &ExampleCounts, current: Option<&Tool>) -> ToolError {
+    let total = examples.passed + examples.failed;
+    let stays = current.map_or_else(|| "nothing was published".to_owned(), |tool| format!("version {} stays in service", tool.version));
+    let mut message = format!("{} of {total} examples of `{name}` did not hold, so {stays}:", examples.failed);
+    message.push_str(&list_failures(examples));
+    ToolError::failed(message)
+        .with_hint("Correct the code, or the example if it is wrong, and try again")
+        .with_data(serde_json::json!({"examples": examples}))
+}
+
+/// The failing examples, each with what was expected and what came.
+pub(crate) fn list_failures(examples: &ExampleCounts) -> String {
+    let mut list = String::new();
+    for failure in examples.failures.iter().take(SHOWN_FAILURES) {
+        let description = failure.description.as_ref().map_or_else(String::new, |description| format!(" ({description})"));
+        let arguments = serde_json::to_string(&failure.arguments).unwrap_or_default();
+        let arguments = arguments.get(..arguments.floor_char_boundary(300)).unwrap_or_default();
+        list.push_str(&format!(
+            "\n- example {}{description} with {arguments}\n  expected: {}\n  actual: {}",
+            failure.index, failure.expected, failure.actual
+        ));
+    }
+    if examples.failures.len() > SHOWN_FAILURES {
+        list.push_str(&format!("\n- and {} more", examples.failures.len() - SHOWN_FAILURES));
+    }
+    list
+}
+
+pub(crate) fn kind_name(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Wasm => "wasm",
+        ToolKind::Script => "script",
+        ToolKind::Pipeline => "pipeline",
+        ToolKind::Mcp => "mcp",
+    }
+}
