@@ -12,8 +12,8 @@ use skillz_process::Launcher;
 use skillz_runtime_wasm::{WasmRuntime, WasmSettings};
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{
-    Answer, AnswerAction, CallClock, CallContext, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest,
-    Output, Progress, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
+    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest,
+    Output, Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
 };
 use tempfile::TempDir;
 
@@ -124,6 +124,22 @@ impl Bench {
         tool_in(directory, Manifest::new(name, "A test", ToolKind::Wasm))
     }
 
+    /// Builds a Rust tool.
+    pub async fn build(&self, name: &str, code: &str, dependencies: &[&str]) -> Result<Arc<Tool>, ToolError> {
+        let mut manifest = Manifest::new(name, "A test", ToolKind::Wasm);
+        manifest.wasm_dependencies = dependencies.iter().map(|text| (*text).to_owned()).collect();
+        self.prepare(manifest, SourceCode::Text(code.to_owned())).await
+    }
+
+    /// Prepares a draft in the tool's own folder.
+    pub async fn prepare(&self, manifest: Manifest, source: SourceCode) -> Result<Arc<Tool>, ToolError> {
+        let directory = self.home.path().join("tools").join(&manifest.name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let draft = Draft { manifest, source, directory: directory.clone() };
+        let prepared = self.runtime.prepare(draft, Arc::clone(&self.host) as Arc<dyn Host>).await?;
+        Ok(tool_in(directory, prepared.manifest))
+    }
+
     /// Calls a tool with default limits and nothing granted.
     pub async fn call(&self, tool: &Arc<Tool>, arguments: Value) -> Result<ToolOutcome, ToolError> {
         self.run(call_of(tool, arguments)).await
@@ -136,7 +152,12 @@ impl Bench {
 
 pub fn runtime_in(home: &Path) -> Arc<WasmRuntime> {
     let launcher = Launcher::new(std::env::current_exe().unwrap(), SandboxKind::Auto);
-    Arc::new(WasmRuntime::new(WasmSettings::new(home.join("cache"), launcher)))
+    let mut settings = WasmSettings::new(home.join("cache"), launcher);
+    settings.toolchain.search_path = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+    settings.toolchain.user_home = std::env::home_dir();
+    settings.toolchain.cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    settings.toolchain.rustup_home = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    Arc::new(WasmRuntime::new(settings))
 }
 
 pub fn tool_in(directory: PathBuf, manifest: Manifest) -> Arc<Tool> {
