@@ -1,0 +1,152 @@
+// The program behind JavaScript function scripts: loads a tool's module once and calls its function again and again.
+//
+//   node worker.mjs '{"entry": "/path/main.mjs"}' 3<requests 4>replies
+//
+// Requests come on descriptor 3, replies go to descriptor 4, one JSON-RPC line each; stdin, stdout and stderr are the
+// tool's own and land in the log. One call at a time. The module is kept between calls, so what a call leaves in
+// global variables is there for the next one; files in the working folder are taken away, and a worker whose call
+// started processes says so, and is replaced.
+import childProcess from "node:child_process";
+import fs from "node:fs";
+import { createRequire, syncBuiltinESMExports } from "node:module";
+import net from "node:net";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { isMainThread } from "node:worker_threads";
+import skillz from "./skillz.cjs";
+
+const REQUESTS = 3;
+const REPLIES = 4;
+const options = JSON.parse(process.argv[2]);
+const folder = process.cwd();
+const { Channel, writeAll, writable } = skillz[Symbol.for("skillz.parts")];
+const attach = skillz[Symbol.for("skillz.attach")];
+const send = (message) => writeAll(REPLIES, JSON.stringify(message) + "\n");
+const notify = (method, params) => send({ jsonrpc: "2.0", method, params });
+
+let running;
+let spawned = false;
+
+// What a call starts must not outlive it. Processes that let go of their parent cannot be found from here, so that it
+// is noted whether any was started at all.
+function noteProcesses() {
+  const note = (holder, name) => {
+    const original = holder[name];
+    holder[name] = function (...given) {
+      spawned = true;
+      return original.apply(this, given);
+    };
+  };
+  note(childProcess.ChildProcess.prototype, "spawn");
+  for (const name of ["spawnSync", "execSync", "execFileSync"]) note(childProcess, name);
+  syncBuiltinESMExports();
+}
+
+function describe(error) {
+  if (!(error instanceof Error)) return { message: typeof error === "string" ? error : `Thrown: ${JSON.stringify(error)}`, kind: typeof error };
+  const own = (line) => !line.includes("/worker.mjs:") && !line.includes("/skillz.cjs:") && !line.includes("(node:internal");
+  const stack = String(error.stack ?? error).split("\n").filter(own).join("\n");
+  const shown = stack.replaceAll(pathToFileURL(path.dirname(options.entry) + path.sep).href, "").replaceAll(path.dirname(options.entry) + path.sep, "");
+  const cause = error.cause instanceof Error ? `\nCaused by: ${describe(error.cause).traceback}` : "";
+  return { message: `${error.name}: ${error.message}`, kind: error.name, traceback: shown + cause };
+}
+
+function encode(value) {
+  const text = JSON.stringify(value === undefined ? null : value, writable);
+  if (text === undefined) throw new TypeError(`The function returned a ${typeof value}, which is no JSON`);
+  return text;
+}
+
+function emptyFolder() {
+  process.chdir(folder);
+  for (const name of fs.readdirSync(folder)) fs.rmSync(path.join(folder, name), { recursive: true, force: true });
+}
+
+function finish(id, body) {
+  if (running === undefined) return;
+  running = undefined;
+  writeAll(REPLIES, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${body}}\n`);
+  attach(undefined, {});
+  if (spawned) {
+    notify("spent", {});
+    return;
+  }
+  try {
+    emptyFolder();
+  } catch {
+    notify("spent", {});
+    return;
+  }
+  notify("ready", {});
+}
+
+function fail(id, error) {
+  const { message, ...data } = describe(error);
+  finish(id, `"error":${JSON.stringify({ code: -32000, message, data })}`);
+}
+
+async function call(run, channel, request) {
+  const params = request.params ?? {};
+  running = request.id;
+  attach(channel, params.context ?? {});
+  try {
+    const value = await run(params.arguments ?? {});
+    finish(request.id, `"result":${encode(value)}`);
+  } catch (error) {
+    fail(request.id, error);
+  }
+}
+
+function functionOf(module) {
+  const candidates = [module.run, module.default?.run, module.default, module.default?.default];
+  const run = candidates.find((candidate) => typeof candidate === "function");
+  if (run === undefined) throw new Error("The script exports neither a function `run` nor a default function");
+  return module.default?.run === run ? run.bind(module.default) : run;
+}
+
+// An error that nobody caught: the call fails with it, and the worker, whose state nobody knows now, ends.
+function onUncaught(error) {
+  if (running !== undefined) fail(running, error);
+  else console.error(error);
+  process.exit(71);
+}
+
+function listen(channel) {
+  let stream;
+  try {
+    stream = new net.Socket({ fd: REQUESTS, readable: true, writable: false });
+  } catch {
+    stream = fs.createReadStream("", { fd: REQUESTS });
+  }
+  stream.on("data", (bytes) => channel.take(bytes));
+  stream.on("end", () => process.exit(0));
+  stream.on("error", () => process.exit(0));
+}
+
+async function main() {
+  attach(undefined, {});
+  globalThis.skillz = skillz;
+  // CommonJS habits in an ES module.
+  globalThis.require ??= createRequire(options.entry);
+  process.argv.splice(1, 2, options.entry);
+  process.on("uncaughtException", onUncaught);
+  process.on("unhandledRejection", onUncaught);
+  noteProcesses();
+  let run;
+  try {
+    run = functionOf(await import(pathToFileURL(options.entry).href));
+  } catch (error) {
+    notify("failed", describe(error));
+    process.exit(1);
+  }
+  spawned = false;
+  const channel = new Channel((text) => writeAll(REPLIES, text));
+  channel.onRequest = (request) => {
+    if (request.method === "execute") call(run, channel, request);
+  };
+  listen(channel);
+  emptyFolder();
+  notify("ready", {});
+}
+
+if (isMainThread) main();

@@ -1,0 +1,114 @@
+//! What a running script says beside its result: host requests, notifications, stream chunks.
+//!
+//! The same for process scripts and workers. Requests are carried out at once and side by side; their answers come
+//! out in the order in which they are ready. Dropping the conversation gives up what is under way.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use skillz_tool::{Host, Progress, dispatch_notification, dispatch_request};
+
+use crate::message::{Line, Reply};
+
+/// Most host requests of one call under way at once; further ones stay unread in the pipe.
+const MOST_REQUESTS: usize = 256;
+
+/// One call's talk with the host.
+pub(crate) struct Conversation {
+    host: Arc<dyn Host>,
+    requests: FuturesUnordered<BoxFuture<'static, Vec<u8>>>,
+    chunks: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    #[serde(default)]
+    data: Value,
+    #[serde(default)]
+    index: Option<f64>,
+}
+
+impl Conversation {
+    pub(crate) fn new(host: Arc<dyn Host>) -> Self {
+        Self { host, requests: FuturesUnordered::new(), chunks: Vec::new() }
+    }
+
+    /// Takes one line; gives the reply if it is the one to the call. Text is the caller's business.
+    pub(crate) fn take(&mut self, line: Line) -> Option<Reply> {
+        match line {
+            Line::Request { id, method, params } => {
+                let host = Arc::clone(&self.host);
+                self.requests.push(Box::pin(async move { answer(&*host, id, &method, params).await }));
+                None
+            }
+            Line::Notification { method, params } => {
+                if matches!(method.as_str(), "stream" | "stream/chunk") {
+                    self.take_chunk(params);
+                } else {
+                    dispatch_notification(&*self.host, &method, params);
+                }
+                None
+            }
+            Line::Reply(reply) => Some(reply),
+            Line::Text => None,
+        }
+    }
+
+    /// Waits for the next answer to send to the script; forever where no request is under way.
+    pub(crate) async fn next_answer(&mut self) -> Vec<u8> {
+        match self.requests.next().await {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether no request is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Whether another request may be read.
+    pub(crate) fn has_room(&self) -> bool {
+        self.requests.len() < MOST_REQUESTS
+    }
+
+    /// The stream chunks put together: text where all are text, else a list. `None` where there was none.
+    pub(crate) fn streamed(&mut self) -> Option<Value> {
+        let chunks = std::mem::take(&mut self.chunks);
+        if chunks.is_empty() {
+            return None;
+        }
+        let texts: Option<Vec<&str>> = chunks.iter().map(Value::as_str).collect();
+        Some(texts.map_or_else(|| json!(chunks), |texts| json!(texts.concat())))
+    }
+
+    fn take_chunk(&mut self, params: Value) {
+        let Ok(Chunk { data, index }) = serde_json::from_value(params) else { return };
+        let message = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
+        let current = index.map_or(self.chunks.len() as f64, |index| index) + 1.0;
+        // The last chunk may be an empty end mark.
+        if !message.is_empty() && !data.is_null() {
+            self.host.progress(Progress { current, total: None, message: Some(message) });
+            self.chunks.push(data);
+        }
+    }
+}
+
+/// Carries out one request and words the answer as a line.
+async fn answer(host: &dyn Host, id: Value, method: &str, params: Value) -> Vec<u8> {
+    let answer = match dispatch_request(host, method, params).await {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(error) => {
+            let mut object = json!({"code": error.code, "message": error.message});
+            if let (Some(data), Some(object)) = (error.data, object.as_object_mut()) {
+                object.insert("data".to_owned(), data);
+            }
+            json!({"jsonrpc": "2.0", "id": id, "error": object})
+        }
+    };
+    let mut line = answer.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,239 @@
+//! Puts the command of a script together: program, arguments, a clean environment, and what the sandbox shows.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use serde_json::{Value, json};
+use skillz_environments::Environment;
+use skillz_process::{Command, ProcessLimits};
+use skillz_sandbox::Policy;
+use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, ToolCall, ToolError};
+
+use crate::{
+    folder::WorkingFolder,
+    kit::Kit,
+    language::Language,
+    plan::Plan,
+    stage::Stage,
+};
+
+/// `SKILLZ_ARGUMENTS` is set for arguments up to this size; the kernel bounds the environment.
+const ARGUMENTS_LENGTH: usize = 64_000;
+/// Where programs are looked for inside.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Processes that a worker needs for itself beside those of the tool: parent, spare, and room to start the next.
+const WORKER_PROCESSES: u32 = 4;
+
+/// Everything that was found out or made before a script can be started.
+pub(crate) struct Site<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) kit: &'a Kit,
+    pub(crate) environment: Option<&'a Environment>,
+    pub(crate) stage: Option<&'a Stage>,
+}
+
+impl Site<'_> {
+    /// The command of a process script.
+    pub(crate) fn process(&self, call: &ToolCall, folder: &WorkingFolder) -> Result<Command, ToolError> {
+        let mut command = self.command(call, folder)?;
+        self.add_interpreter_arguments(&mut command);
+        let context = context(call, folder);
+        let arguments = Value::Object(call.arguments.clone()).to_string();
+        let mut add = |name: &str, value: String| {
+            if value.len() < ARGUMENTS_LENGTH && !value.contains('\0') {
+                command.environment.push((name.into(), value.into()));
+            }
+        };
+        add("SKILLZ_ARGUMENTS", arguments);
+        add("SKILLZ_CONTEXT", without_environment(context).to_string());
+        Ok(command)
+    }
+
+    /// The command of a worker.
+    pub(crate) fn worker(&self, call: &ToolCall, folder: &WorkingFolder, mode: &str) -> Result<Command, ToolError> {
+        let mut command = self.command(call, folder)?;
+        command.limits.max_processes = command.limits.max_processes.map(|most| most.saturating_add(WORKER_PROCESSES));
+        let options = json!({"entry": self.entry(), "mode": mode}).to_string();
+        if self.plan.decision.language == Language::Python {
+            self.add_interpreter_arguments(&mut command);
+            command.arguments.pop();
+            command.arguments.extend([self.kit.python_worker().into_os_string(), options.into()]);
+            return Ok(command);
+        }
+        // Node cannot move its own descriptors: the shell does it, and becomes node.
+        let program = std::mem::replace(&mut command.program, PathBuf::from("/bin/sh"));
+        self.add_interpreter_arguments(&mut command);
+        command.arguments.pop();
+        let node = std::mem::take(&mut command.arguments);
+        command.arguments = vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
+        command.arguments.extend(node);
+        command.arguments.extend([self.kit.node_worker().into_os_string(), options.into()]);
+        Ok(command)
+    }
+
+    /// The script as the interpreter sees it.
+    fn entry(&self) -> PathBuf {
+        self.stage.map_or_else(|| self.plan.entry.clone(), |stage| stage.entry.clone())
+    }
+
+    fn command(&self, call: &ToolCall, folder: &WorkingFolder) -> Result<Command, ToolError> {
+        let program = match (self.environment.and_then(|environment| environment.program.clone()), &self.plan.interpreter) {
+            (Some(program), _) => program,
+            (None, Some(interpreter)) => interpreter.program.clone(),
+            (None, None) => self.entry(),
+        };
+        Ok(Command {
+            program,
+            arguments: Vec::new(),
+            environment: self.environment_variables(call, folder),
+            directory: folder.path().to_path_buf(),
+            policy: Some(self.policy(call, folder)?),
+            limits: ProcessLimits {
+                memory_bytes: Some(call.limits.memory_bytes),
+                max_processes: Some(call.limits.max_processes),
+                max_file_bytes: None,
+            },
+        })
+    }
+
+    /// The interpreter's own arguments, what the language needs, and the script.
+    fn add_interpreter_arguments(&self, command: &mut Command) {
+        let Some(interpreter) = &self.plan.interpreter else { return };
+        let arguments = &mut command.arguments;
+        arguments.extend(interpreter.arguments.iter().map(OsString::from));
+        let name = interpreter.name.as_str();
+        match (name, self.plan.decision.language) {
+            ("deno", _) if interpreter.arguments.is_empty() => {
+                arguments.extend(["run", "--quiet", "--no-prompt", "--allow-all", "--no-check", "--cached-only"].map(OsString::from));
+            }
+            ("node" | "nodejs", language) => {
+                arguments.push("--no-warnings".into());
+                if language == Language::TypeScript {
+                    arguments.push("--enable-source-maps".into());
+                }
+                if self.plan.decision.protocol == skillz_tool::Protocol::Process {
+                    arguments.extend([OsString::from("--require"), self.kit.global().into_os_string()]);
+                }
+            }
+            ("bun", _) if self.plan.decision.protocol == skillz_tool::Protocol::Process => {
+                arguments.extend([OsString::from("--preload"), self.kit.global().into_os_string()]);
+            }
+            _ => {}
+        }
+        arguments.push(self.entry().into_os_string());
+    }
+
+    fn environment_variables(&self, call: &ToolCall, folder: &WorkingFolder) -> Vec<(OsString, OsString)> {
+        let mut path = OsString::new();
+        let own = self.environment.and_then(|environment| environment.program.as_ref()?.parent().map(PathBuf::from));
+        let folders = self.plan.interpreter.iter().flat_map(|interpreter| interpreter.folders.iter().cloned());
+        for place in own.into_iter().chain(folders) {
+            path.push(place);
+            path.push(":");
+        }
+        path.push(SYSTEM_PATH);
+        let home = folder.path().as_os_str();
+        let mut variables: Vec<(OsString, OsString)> = vec![
+            ("PATH".into(), path),
+            ("HOME".into(), home.into()),
+            ("TMPDIR".into(), home.into()),
+            ("LANG".into(), "C.UTF-8".into()),
+            ("LC_ALL".into(), "C.UTF-8".into()),
+        ];
+        match self.plan.decision.language {
+            Language::Python => variables.extend([
+                ("PYTHONPATH".into(), self.kit.python().into_os_string()),
+                // A request that is printed and not flushed would be waited for from both sides.
+                ("PYTHONUNBUFFERED".into(), "1".into()),
+                ("PYTHONIOENCODING".into(), "utf-8:surrogateescape".into()),
+                ("PYTHONUTF8".into(), "1".into()),
+                ("PYTHONDONTWRITEBYTECODE".into(), "1".into()),
+                ("PYTHONNOUSERSITE".into(), "1".into()),
+            ]),
+            Language::JavaScript | Language::TypeScript => {
+                let mut modules = self.kit.node_modules().into_os_string();
+                if let Some(environment) = self.environment {
+                    modules.push(":");
+                    modules.push(environment.directory.join("node_modules"));
+                }
+                variables.push(("NODE_PATH".into(), modules));
+            }
+            Language::Other => {}
+        }
+        // Granted variables come last, and win.
+        for variable in &call.grants.environment {
+            let name = OsString::from(&variable.name);
+            variables.retain(|(known, _)| *known != name);
+            variables.push((name, OsString::from(&variable.value)));
+        }
+        variables
+    }
+
+    fn policy(&self, call: &ToolCall, folder: &WorkingFolder) -> Result<Policy, ToolError> {
+        let network = match &call.grants.network {
+            NetworkPermission::All(all) => *all,
+            NetworkPermission::Hosts(hosts) if hosts.is_empty() => false,
+            NetworkPermission::Hosts(_) => return Err(host_lists_are_not_there(call.tool.name.as_str())),
+        };
+        let mut read_only = vec![call.tool.directory.clone(), self.kit.root().to_path_buf()];
+        read_only.extend(self.stage.iter().map(|stage| stage.folder.clone()));
+        read_only.extend(self.environment.iter().map(|environment| environment.directory.clone()));
+        read_only.extend(self.plan.interpreter.iter().flat_map(|interpreter| interpreter.visible.iter().cloned()));
+        let mut read_write = vec![folder.path().to_path_buf()];
+        if !call.context.data_directory.as_os_str().is_empty() {
+            read_write.push(call.context.data_directory.clone());
+        }
+        for grant in &call.grants.folders {
+            match grant.mode {
+                FolderMode::Ro => read_only.push(grant.path.clone()),
+                FolderMode::Rw => read_write.push(grant.path.clone()),
+            }
+        }
+        Ok(Policy { read_only, read_write, network })
+    }
+}
+
+/// The error for `permissions.network` with a list of hosts.
+pub(crate) fn host_lists_are_not_there(name: &str) -> ToolError {
+    let message = format!("`{name}` asks for some hosts of the network only, which cannot be enforced for scripts yet");
+    ToolError::new(ErrorKind::Unavailable, message)
+        .with_hint("Use `\"network\": true`, or write it as a WASM tool, for which lists of hosts work")
+}
+
+/// The one request that every call is.
+pub(crate) fn execute_line(call: &ToolCall, folder: &WorkingFolder) -> Vec<u8> {
+    let request = json!({
+        "jsonrpc": "2.0", "id": crate::message::CALL_ID, "method": "execute",
+        "params": {"arguments": call.arguments, "context": context(call, folder)},
+    });
+    let mut line = request.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+fn context(call: &ToolCall, folder: &WorkingFolder) -> Value {
+    let context = &call.context;
+    let variables: serde_json::Map<String, Value> =
+        call.grants.environment.iter().map(|variable| (variable.name.clone(), json!(variable.value))).collect();
+    let meta = context.progress_token.as_ref().map_or_else(|| json!({}), |token| json!({"progressToken": token}));
+    json!({
+        "roots": context.roots,
+        "working_directory": folder.path(),
+        "data_dir": context.data_directory,
+        "tool_name": call.tool.name,
+        "tools_dir": context.tools_directory,
+        "environment": variables,
+        "capabilities": {
+            "sampling": context.capabilities.sampling, "elicitation": context.capabilities.elicitation,
+            "memory": true, "resources": true, "tools": true,
+        },
+        "_meta": meta,
+    })
+}
+
+/// The variables are in the environment already, and need not be there twice.
+fn without_environment(mut context: Value) -> Value {
+    if let Some(context) = context.as_object_mut() {
+        context.remove("environment");
+    }
+    context
+}

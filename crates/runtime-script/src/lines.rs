@@ -1,0 +1,163 @@
+//! Lines over pipes: read without losing anything when a wait is cancelled, written without ever blocking a reader.
+
+use std::{collections::VecDeque, io};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// How much is read at once; the size of a pipe on Linux.
+const CHUNK: usize = 64 * 1024;
+
+/// Reads lines of any length.
+pub(crate) struct LineReader {
+    reader: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    buffer: Vec<u8>,
+    /// Bytes before this one hold no line break.
+    searched: usize,
+    /// Bytes before this one have been given out.
+    start: usize,
+}
+
+impl LineReader {
+    pub(crate) fn new(reader: Option<Box<dyn AsyncRead + Send + Unpin>>) -> Self {
+        Self { reader, buffer: Vec::new(), searched: 0, start: 0 }
+    }
+
+    /// Whether the end was reached and everything given out.
+    pub(crate) fn is_done(&self) -> bool {
+        self.reader.is_none() && self.start == self.buffer.len()
+    }
+
+    /// Reads more; gives how many bytes came, 0 at the end. May be cancelled.
+    pub(crate) async fn fill(&mut self) -> usize {
+        let Some(reader) = &mut self.reader else { return 0 };
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.searched -= self.start;
+            self.start = 0;
+        }
+        self.buffer.reserve(CHUNK);
+        match reader.read_buf(&mut self.buffer).await {
+            Ok(count @ 1..) => count,
+            // A read error is the end, as a broken pipe is one.
+            _ => {
+                self.reader = None;
+                0
+            }
+        }
+    }
+
+    /// The next whole line with its line break, if one has been read; at the end also what is left without one.
+    pub(crate) fn take_line(&mut self) -> Option<&[u8]> {
+        let rest = self.buffer.get(self.searched..)?;
+        let end = match rest.iter().position(|byte| *byte == b'\n') {
+            Some(position) => self.searched + position + 1,
+            None if self.reader.is_none() && self.start < self.buffer.len() => self.buffer.len(),
+            None => {
+                self.searched = self.buffer.len();
+                return None;
+            }
+        };
+        let start = std::mem::replace(&mut self.start, end);
+        self.searched = end;
+        self.buffer.get(start..end)
+    }
+}
+
+/// Writes lines in order; what does not fit into the pipe waits here.
+pub(crate) struct LineWriter {
+    writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    pending: VecDeque<u8>,
+    close_when_empty: bool,
+}
+
+impl LineWriter {
+    pub(crate) fn new(writer: Option<Box<dyn AsyncWrite + Send + Unpin>>) -> Self {
+        Self { writer, pending: VecDeque::new(), close_when_empty: false }
+    }
+
+    /// Queues bytes; they are dropped once the other side has closed the pipe.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.writer.is_some() {
+            self.pending.extend(bytes);
+        }
+    }
+
+    /// Whether there is something to write.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.writer.is_some() && !self.pending.is_empty()
+    }
+
+    /// Whether the pipe is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    /// Closes the pipe once everything queued is written.
+    pub(crate) fn close(&mut self) {
+        self.close_when_empty = true;
+        if self.pending.is_empty() {
+            self.writer = None;
+        }
+    }
+
+    /// Writes some of what is queued. May be cancelled. An error means that the other side is gone.
+    pub(crate) async fn advance(&mut self) -> io::Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let (first, _) = self.pending.as_slices();
+        if !first.is_empty() {
+            match writer.write(first).await {
+                Ok(count) => drop(self.pending.drain(..count)),
+                Err(error) => {
+                    self.writer = None;
+                    self.pending.clear();
+                    return Err(error);
+                }
+            }
+        }
+        if self.pending.is_empty() && self.close_when_empty {
+            self.writer = None;
+        }
+        Ok(())
+    }
+
+    /// Writes everything that is queued.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        while self.has_pending() {
+            self.advance().await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_whole_whatever_the_pieces() {
+        let (mut writer, reader) = tokio::io::duplex(3);
+        let sent = tokio::spawn(async move { writer.write_all("a\n\nlonger line \u{fc}\nrest".as_bytes()).await });
+        let mut reader = LineReader::new(Some(Box::new(reader)));
+        let mut lines = Vec::new();
+        while !reader.is_done() {
+            reader.fill().await;
+            while let Some(line) = reader.take_line() {
+                lines.push(String::from_utf8(line.to_vec()).unwrap());
+            }
+        }
+        sent.await.unwrap().unwrap();
+        assert_eq!(lines, ["a\n", "\n", "longer line \u{fc}\n", "rest"]);
+    }
+
+    #[tokio::test]
+    async fn a_closed_reader_is_told_and_forgotten() {
+        let (writer, reader) = tokio::io::duplex(64);
+        let mut writer = LineWriter::new(Some(Box::new(writer)));
+        writer.push(b"x\n");
+        drop(reader);
+        assert!(writer.flush().await.is_err());
+        assert!(!writer.is_open());
+        writer.push(b"more");
+        assert!(!writer.has_pending());
+    }
+}

@@ -1,0 +1,216 @@
+//! From a draft to a script that can be called: file written, interpreter found, dependencies installed, signature read.
+
+use std::{fs, path::Path, sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::Value;
+use skillz_tool::{
+    CallClock, CallContext, Draft, EffectiveLimits, Grants, Host, LogLevel, Manifest, NetworkPermission, Prepared, Protocol, SourceCode,
+    Tool, ToolCall, ToolError, ToolName, Version,
+};
+
+use crate::{
+    failure, install,
+    language::Language,
+    launch::{self, Site},
+    lines::LineReader,
+    log::Tail,
+    message::{self, Line},
+    plan::{self, Plan},
+    process_script::expiry,
+    runtime::{Place, ScriptRuntime, cannot_write},
+    source, stage, worker,
+};
+
+/// Longest time that loading a module may take at registration.
+const LOAD_TIME: Duration = Duration::from_secs(60);
+/// Largest source, in bytes.
+const SOURCE_LENGTH: usize = 4 << 20;
+
+/// What loading a module told.
+#[derive(Debug, Default, Deserialize)]
+struct Inspection {
+    #[serde(default)]
+    input_schema: Option<Value>,
+    #[serde(default)]
+    output_schema: Option<Value>,
+    #[serde(default)]
+    failure: Option<Value>,
+}
+
+/// Makes a draft callable.
+pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) -> Result<Prepared, ToolError> {
+    let Draft { mut manifest, source, directory } = draft;
+    if let NetworkPermission::Hosts(hosts) = &manifest.permissions.network {
+        if !hosts.is_empty() {
+            return Err(launch::host_lists_are_not_there(&manifest.name));
+        }
+    }
+    let size_bytes = write_source(&mut manifest, source, &directory)?;
+    let entry = Tool::new(name(&manifest)?, Version::FIRST, directory.clone(), manifest.clone(), String::new()).source_path()?;
+    let plan = plan::make(&manifest, &directory, entry, &runtime.interpreters)?;
+    manifest.protocol = Some(plan.decision.protocol);
+    if manifest.interpreter.is_none() && !plan.decision.command.is_empty() {
+        manifest.interpreter = Some(plan.decision.command.join(" "));
+    }
+    let progress = |text: &str| host.log(LogLevel::Info, text, None);
+    if let Some(environment) = install::ensure(runtime, &plan, &manifest, &directory, &progress).await? {
+        fs::write(directory.join(install::LOCK_FILE), &environment.lock).map_err(|error| cannot_write("the lock", &error))?;
+    }
+    let mut notes = Vec::new();
+    if plan.decision.protocol == Protocol::Function {
+        let inspection = inspect(runtime, &plan, &manifest, &directory, host).await?;
+        if let Some(failure) = inspection.failure {
+            let error = worker::load_failure(&manifest.name, failure);
+            if !may_fail_without_grants(&manifest, &error) {
+                return Err(error);
+            }
+            notes.push(format!("The script could not be loaded without its permissions, so that only its text was looked at: {}", error.message));
+        }
+        manifest.input_schema = manifest.input_schema.take().or(inspection.input_schema).or_else(|| plan.decision.input_schema.clone());
+        manifest.output_schema = manifest.output_schema.take().or(inspection.output_schema);
+    }
+    Ok(Prepared { manifest, size_bytes, notes })
+}
+
+/// Whether a module that asks for permissions may have failed for want of them: here it is loaded without any.
+fn may_fail_without_grants(manifest: &Manifest, error: &ToolError) -> bool {
+    let permissions = &manifest.permissions;
+    let asks = !permissions.network.is_none() || !permissions.fs.is_empty() || !permissions.env.is_empty() || !manifest.requires_services.is_empty();
+    let is_broken = ["SyntaxError", "IndentationError", "ModuleNotFoundError", "Cannot find"].iter().any(|word| error.message.contains(word));
+    asks && !is_broken
+}
+
+/// Writes the source into the folder, and names it in the manifest. Gives its size.
+fn write_source(manifest: &mut Manifest, source: SourceCode, directory: &Path) -> Result<u64, ToolError> {
+    match source {
+        SourceCode::Text(text) => {
+            if text.len() > SOURCE_LENGTH {
+                return Err(ToolError::invalid(format!("The code has {} bytes; at most {SOURCE_LENGTH} are taken", text.len())));
+            }
+            if text.trim().is_empty() {
+                return Err(ToolError::invalid("The `code` is empty"));
+            }
+            let decision = source::decide(manifest, text.as_bytes())?;
+            manifest.entry_file = Some(decision.entry_file);
+            let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), String::new());
+            let path = tool.source_path()?;
+            fs::write(&path, &text).map_err(|error| cannot_write("the source", &error))?;
+            if text.starts_with("#!") {
+                make_executable(&path).map_err(|error| cannot_write("the source", &error))?;
+            }
+            Ok(text.len() as u64)
+        }
+        SourceCode::Folder => {
+            let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), String::new());
+            let path = tool.source_path()?;
+            let metadata = fs::metadata(&path).map_err(|error| {
+                ToolError::invalid(format!("The `entry_file` of `{}` cannot be read: {error}", manifest.name))
+            })?;
+            Ok(metadata.len())
+        }
+        SourceCode::Wat(_) | SourceCode::Module(_) => {
+            Err(ToolError::invalid(format!("`{}` is a script, which is made of source text, not of a module", manifest.name)))
+        }
+    }
+}
+
+fn make_executable(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+fn name(manifest: &Manifest) -> Result<ToolName, ToolError> {
+    ToolName::for_existing(&manifest.name).map_err(|error| ToolError::invalid(error.to_string()))
+}
+
+/// Loads the module in the sandbox, without any permission, and reads what it tells of itself.
+async fn inspect(
+    runtime: &ScriptRuntime,
+    plan: &Plan,
+    manifest: &Manifest,
+    directory: &Path,
+    host: &dyn Host,
+) -> Result<Inspection, ToolError> {
+    // Each registration has a stage of its own: sources in the staging folder change under the same name.
+    let hash = format!("draft {:?}", std::time::SystemTime::now());
+    let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), hash);
+    let Place { environment, stage } = runtime.place(plan, &tool, host).await?;
+    let site = Site { plan, kit: &runtime.kit, environment: environment.as_ref(), stage: stage.as_ref() };
+    let folder = runtime.folder()?;
+    let limits = EffectiveLimits { timeout: LOAD_TIME, ..EffectiveLimits::with_memory_mb(1024) }.asked(&manifest.limits);
+    let call = ToolCall {
+        tool: Arc::new(tool),
+        arguments: serde_json::Map::new(),
+        clock: CallClock::start(LOAD_TIME),
+        limits,
+        grants: Grants::default(),
+        context: CallContext::default(),
+    };
+    let inspection = match plan.decision.language {
+        Language::Python => load(runtime, &site, &call, &folder, "inspect").await,
+        _ => load(runtime, &site, &call, &folder, "serve").await,
+    };
+    if let Some(stage) = &stage {
+        stage::remove(stage);
+    }
+    inspection
+}
+
+async fn load(
+    runtime: &ScriptRuntime,
+    site: &Site<'_>,
+    call: &ToolCall,
+    folder: &crate::folder::WorkingFolder,
+    mode: &str,
+) -> Result<Inspection, ToolError> {
+    let name = call.tool.name.as_str();
+    let command = site.worker(call, folder, mode)?;
+    let spawned = runtime.settings.launcher.spawn(command).await;
+    let mut child = spawned.map_err(|error| failure::not_started(name, error))?;
+    // Kept open: a worker whose stdin ends, ends.
+    let _requests = child.stdin.take();
+    let mut replies = LineReader::new(child.stdout.take());
+    let mut errors = LineReader::new(child.stderr.take());
+    let mut tail = Tail::default();
+    let mut read = 0;
+    let mut expired = std::pin::pin!(expiry(&call.clock));
+    loop {
+        while let Some(line) = replies.take_line() {
+            let Line::Notification { method, params } = message::parse(line) else { continue };
+            match method.as_str() {
+                "ready" => return Ok(Inspection::default()),
+                "failed" => return Ok(Inspection { failure: Some(params), ..Inspection::default() }),
+                "inspected" => {
+                    return serde_json::from_value(params).map_err(|error| ToolError::internal(format!("The worker's report is broken: {error}")));
+                }
+                _ => {}
+            }
+        }
+        while let Some(line) = errors.take_line() {
+            tail.add(line);
+        }
+        tokio::select! {
+            () = &mut expired => {
+                return Err(ToolError::failed(format!("The script of `{name}` took more than {} s to load", LOAD_TIME.as_secs()))
+                    .with_output(tail.text())
+                    .with_hint("Do the work in `run`, and only imports and definitions at top level"));
+            }
+            count = replies.fill(), if !replies.is_done() => read += count,
+            count = errors.fill(), if !errors.is_done() => read += count,
+            exit = child.wait(), if replies.is_done() => {
+                let exit = exit.unwrap_or(skillz_process::Exit::Signal(9));
+                while errors.fill().await > 0 {}
+                while let Some(line) = errors.take_line() {
+                    tail.add(line);
+                }
+                let error = failure::ended(name, exit, &call.limits);
+                return Err(ToolError { message: format!("The script of `{name}` could not be loaded: {}", error.message), ..error }
+                    .with_output(tail.text()));
+            }
+        }
+        if read as u64 > call.limits.max_output_bytes {
+            return Err(failure::too_much_output(name, &call.limits));
+        }
+    }
+}

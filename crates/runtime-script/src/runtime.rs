@@ -1,0 +1,181 @@
+//! The runtime itself: sends each call to the way its script is run, after everything it needs is in place.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use skillz_environments::Environment;
+use skillz_tool::{Draft, ErrorKind, Host, LogLevel, Prepared, Protocol, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
+use tokio::sync::Semaphore;
+
+use crate::{
+    folder::{WorkingFolder, WorkingFolders},
+    install,
+    interpreter::Interpreters,
+    kit::Kit,
+    language::Language,
+    launch::Site,
+    plan::{Plan, Plans},
+    prepare, process_script,
+    settings::ScriptSettings,
+    stage::{self, Stage, StagePlan},
+    worker::{self, CallEnd, Lent, Pool, Worker, WorkerKey},
+};
+
+/// Runs scripts. Cheap to make: no process is started and no file touched before the first use.
+pub struct ScriptRuntime {
+    pub(crate) settings: ScriptSettings,
+    pub(crate) interpreters: Interpreters,
+    pub(crate) kit: Kit,
+    pub(crate) folders: WorkingFolders,
+    plans: Plans,
+    pool: Pool,
+    processes: Arc<Semaphore>,
+}
+
+impl ScriptRuntime {
+    /// A runtime with its settings.
+    pub fn new(settings: ScriptSettings) -> Self {
+        Self {
+            interpreters: Interpreters::new(settings.search.clone()),
+            kit: Kit::below(&settings.cache_directory),
+            folders: WorkingFolders::new(settings.cache_directory.join("work")),
+            plans: Plans::default(),
+            pool: Pool::new(settings.bounds),
+            processes: Arc::new(Semaphore::new(settings.bounds.processes.max(1))),
+            settings,
+        }
+    }
+
+    /// Looks interpreters up the way calls do.
+    pub fn interpreters(&self) -> &Interpreters {
+        &self.interpreters
+    }
+
+    /// How many warm workers are idle, and how many there are in all.
+    pub fn workers(&self) -> (usize, usize) {
+        self.pool.count()
+    }
+
+    /// Makes sure of everything that a script needs before it can start.
+    pub(crate) async fn place(&self, plan: &Plan, tool: &Tool, host: &dyn Host) -> Result<Place, ToolError> {
+        self.kit.ensure().map_err(|error| cannot_write("the helper kits", &error))?;
+        let progress = |text: &str| host.log(LogLevel::Info, text, None);
+        let environment = install::ensure(self, plan, &tool.manifest, &tool.directory, &progress).await?;
+        let stage = self.stage(plan, tool, environment.as_ref())?;
+        Ok(Place { environment, stage })
+    }
+
+    fn stage(&self, plan: &Plan, tool: &Tool, environment: Option<&Environment>) -> Result<Option<Stage>, ToolError> {
+        let language = plan.decision.language;
+        if !matches!(language, Language::JavaScript | Language::TypeScript) {
+            return Ok(None);
+        }
+        let packages = environment.map(|environment| environment.directory.join("node_modules"));
+        let is_node = plan.interpreter.as_ref().is_some_and(|interpreter| interpreter.name.starts_with("node"));
+        let stage_plan = StagePlan {
+            tool: &tool.directory,
+            hash: &tool.hash,
+            entry_file: &plan.decision.entry_file,
+            is_module: plan.decision.is_module,
+            strips_types: is_node,
+            packages: packages.as_deref(),
+        };
+        let stage = stage::ensure(&self.settings.cache_directory, &self.kit, &stage_plan);
+        stage.map(Some).map_err(|error| ToolError::failed(format!("`{}` could not be prepared: {error}", tool.name)))
+    }
+
+    pub(crate) fn folder(&self) -> Result<WorkingFolder, ToolError> {
+        self.folders.create().map_err(|error| cannot_write("a working folder", &error))
+    }
+
+    async fn call_process(&self, site: &Site<'_>, call: &ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+        // An inner call rides on its caller's place: waiting for one could be waiting for itself.
+        let _place = if call.context.depth > 1 {
+            None
+        } else {
+            let _queued = call.clock.pause();
+            self.processes.acquire().await.ok()
+        };
+        process_script::run(&self.settings.launcher, site, self.folder()?, call, host).await
+    }
+
+    async fn call_function(&self, site: &Site<'_>, call: &ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+        let key = WorkerKey::new(call, site.environment.map(|environment| environment.hash.clone()));
+        // A worker that turns out to be gone before the call began costs nothing but another try.
+        for _ in 0..3 {
+            let lent = {
+                let _queued = call.clock.pause();
+                self.pool.lend(&key, call.context.depth > 1).await
+            };
+            let mut loan = match lent {
+                Lent::Warm(loan) => loan,
+                Lent::Vacancy(vacancy) => {
+                    let folder = self.folder()?;
+                    let command = site.worker(call, &folder, "serve")?;
+                    vacancy.fill(Worker::start(&self.settings.launcher, call.tool.name.as_str(), command, folder).await?)
+                }
+            };
+            let Some(worker) = loan.worker() else { continue };
+            match worker::run(worker, call, Arc::clone(&host)).await {
+                CallEnd::Over { outcome, reusable } => {
+                    if reusable {
+                        loan.put_back();
+                    }
+                    return outcome;
+                }
+                CallEnd::NotBegun => {}
+            }
+        }
+        Err(ToolError::internal(format!("`{}` was not run: its workers end as soon as they are started", call.tool.name)))
+    }
+}
+
+/// What a call needs beside its plan.
+pub(crate) struct Place {
+    pub(crate) environment: Option<Environment>,
+    pub(crate) stage: Option<Stage>,
+}
+
+#[async_trait]
+impl ToolRuntime for ScriptRuntime {
+    async fn prepare(&self, draft: Draft, host: Arc<dyn Host>) -> Result<Prepared, ToolError> {
+        prepare::run(self, draft, &*host).await
+    }
+
+    async fn call(&self, call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+        let plan = self.plans.get(&call.tool, &self.interpreters)?;
+        let place = {
+            let _installs = call.clock.pause();
+            self.place(&plan, &call.tool, &*host).await?
+        };
+        let site = Site { plan: &plan, kit: &self.kit, environment: place.environment.as_ref(), stage: place.stage.as_ref() };
+        make_data_directory(&call)?;
+        let outcome = match plan.decision.protocol {
+            Protocol::Process => self.call_process(&site, &call, host).await,
+            Protocol::Function => self.call_function(&site, &call, host).await,
+        };
+        if matches!(&outcome, Err(error) if error.kind == ErrorKind::Unavailable) {
+            // What was found may have gone meanwhile; the next call looks again.
+            self.interpreters.forget();
+            self.plans.forget(&call.tool);
+        }
+        outcome
+    }
+
+    fn retire(&self, tool: &Tool) {
+        self.pool.retire(tool);
+        self.plans.forget(tool);
+    }
+}
+
+fn make_data_directory(call: &ToolCall) -> Result<(), ToolError> {
+    let folder = &call.context.data_directory;
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).map_err(|error| cannot_write("the tool's data folder", &error))
+}
+
+pub(crate) fn cannot_write(what: &str, error: &std::io::Error) -> ToolError {
+    ToolError::internal(format!("The server could not write {what}: {error}")).with_hint("Look at free space and permissions of its data folder")
+}
