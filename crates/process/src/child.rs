@@ -30,6 +30,9 @@ pub enum Exit {
     Signal(i32),
     /// It was killed because its tree used more memory than allowed.
     MemoryLimit,
+    /// It was killed because its tree had more processes than allowed. Only where the kernel cannot keep it from
+    /// starting them; elsewhere a fork fails.
+    ProcessLimit,
 }
 
 impl Exit {
@@ -51,6 +54,12 @@ impl Child {
         let exit = self.tree.wait().await?;
         self.exit = Some(exit);
         Ok(exit)
+    }
+
+    /// How often the kernel has killed a process of the tree because it was out of memory, as it does where a control
+    /// group keeps the limit: it takes the largest, which need not be the root. For workers whose calls are processes.
+    pub async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
+        self.tree.memory_kills().await
     }
 
     /// Kills the whole tree and waits until no process of it is left.

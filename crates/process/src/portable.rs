@@ -106,6 +106,11 @@ impl Tree {
         Ok(Exit::Code(status.code().unwrap_or(-1)))
     }
 
+    #[expect(clippy::unused_async, clippy::unnecessary_wraps, reason = "the same form as on Linux")]
+    pub(crate) async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
+        Ok(0)
+    }
+
     pub(crate) fn kill(&mut self) {
         #[cfg(unix)]
         if let Some(group) = self.group.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {

@@ -1,7 +1,7 @@
 //! What server and supervisor say to each other over a tree's control socket.
 //!
 //! Both are the same binary, so the form is free to change: lengths and numbers are little-endian, in a fixed order.
-//! The server sends one request, later perhaps [`KILL`]; the supervisor sends [`Event`]s.
+//! The server sends one request, then perhaps single bytes; the supervisor sends [`Event`]s.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,8 +13,11 @@ use skillz_sandbox::Policy;
 
 use crate::{Command, Exit, LimitMethod, ProcessLimits};
 
-/// The server's only word after its request: kill the tree now.
+/// The server's word to kill the tree now.
 pub(crate) const KILL: u8 = b'k';
+
+/// The server's question how often the kernel has killed for memory.
+pub(crate) const ASK_MEMORY_KILLS: u8 = b'm';
 
 /// Bytes of the length that stands before each message.
 const LENGTH_BYTES: usize = 4;
@@ -37,6 +40,8 @@ pub(crate) enum Event {
     Failed(Failure),
     /// The root ended and the tree is gone.
     Exited(Exit),
+    /// The answer to [`ASK_MEMORY_KILLS`].
+    MemoryKills(u32),
 }
 
 /// How the tree is kept in its place.
@@ -162,6 +167,8 @@ pub(crate) fn encode_event(event: &Event) -> Vec<u8> {
         Event::Exited(Exit::Code(code)) => writer.tagged(b'c', *code),
         Event::Exited(Exit::Signal(signal)) => writer.tagged(b'g', *signal),
         Event::Exited(Exit::MemoryLimit) => writer.0.push(b'm'),
+        Event::Exited(Exit::ProcessLimit) => writer.0.push(b'n'),
+        Event::MemoryKills(count) => writer.tagged(b'k', count.cast_signed()),
     }
     writer.finish()
 }
@@ -201,6 +208,8 @@ fn decode_event(message: &[u8]) -> Option<Event> {
         b'c' => Event::Exited(Exit::Code(reader.integer()?)),
         b'g' => Event::Exited(Exit::Signal(reader.integer()?)),
         b'm' => Event::Exited(Exit::MemoryLimit),
+        b'n' => Event::Exited(Exit::ProcessLimit),
+        b'k' => Event::MemoryKills(reader.integer()?.cast_unsigned()),
         _ => return None,
     })
 }
@@ -344,6 +353,8 @@ mod tests {
             Event::Exited(Exit::Code(-1)),
             Event::Exited(Exit::Signal(9)),
             Event::Exited(Exit::MemoryLimit),
+            Event::Exited(Exit::ProcessLimit),
+            Event::MemoryKills(3),
         ];
         let mut buffer = Vec::new();
         let mut arrived = Vec::new();

@@ -17,6 +17,7 @@ use rustix::{
     },
 };
 
+use super::limits::Keeper;
 use crate::{
     Command,
     sys::{self, Forked, StringTable},
@@ -27,6 +28,14 @@ use crate::{
 const SOFT_OPEN_FILES: u64 = 1024;
 const HARD_OPEN_FILES: u64 = 16_384;
 
+/// How to start a program.
+pub(super) struct Start<'start> {
+    pub(super) command: &'start Command,
+    pub(super) purpose: Purpose,
+    pub(super) streams: &'start Streams,
+    pub(super) keeper: &'start Keeper,
+}
+
 /// The program's three standard streams.
 pub(super) struct Streams {
     pub(super) stdin: OwnedFd,
@@ -35,15 +44,15 @@ pub(super) struct Streams {
 }
 
 /// Starts the program and waits until it runs. Gives its process id.
-pub(super) fn start(command: &Command, purpose: Purpose, streams: &Streams) -> Result<i32, Failure> {
-    let program = Program::new(command)?;
+pub(super) fn start(start: &Start<'_>) -> Result<i32, Failure> {
+    let program = Program::new(start.command)?;
     // Closed by a successful exec; otherwise carries the step that failed and why.
     let (outcome_read, outcome_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| setup("make a pipe", &error.into()))?;
     let supervisor = getpid();
     match sys::fork().map_err(|error| setup("fork", &error))? {
         Forked::Child => {
             drop(outcome_read);
-            let failure = match become_program(command, purpose, &program, streams, supervisor) {
+            let failure = match become_program(start, &program, supervisor) {
                 Err(failure) => failure,
                 Ok(never) => match never {},
             };
@@ -147,23 +156,17 @@ impl From<StepFailure> for Failure {
 }
 
 /// Runs in the forked child. Returns only if something failed.
-fn become_program(
-    command: &Command,
-    purpose: Purpose,
-    program: &Program,
-    streams: &Streams,
-    supervisor: Pid,
-) -> Result<Infallible, StepFailure> {
-    prepare(command, streams, supervisor).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
-    chdir(&command.directory).map_err(|error| StepFailure::new(Step::Directory, &error.into()))?;
+fn become_program(start: &Start<'_>, program: &Program, supervisor: Pid) -> Result<Infallible, StepFailure> {
+    prepare(start, supervisor).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
+    chdir(&start.command.directory).map_err(|error| StepFailure::new(Step::Directory, &error.into()))?;
     sys::close_others_on_exec();
-    if purpose == Purpose::Probe {
+    if start.purpose == Purpose::Probe {
         sys::exit(0);
     }
     sys::execute(&program.path, &program.arguments, &program.environment).map_err(|error| StepFailure::new(Step::Program, &error))
 }
 
-fn prepare(command: &Command, streams: &Streams, supervisor: Pid) -> io::Result<()> {
+fn prepare(start: &Start<'_>, supervisor: Pid) -> io::Result<()> {
     // The supervisor kills the tree when it ends, but it may be killed itself.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(supervisor) {
@@ -171,21 +174,18 @@ fn prepare(command: &Command, streams: &Streams, supervisor: Pid) -> io::Result<
     }
     // No controlling terminal: no child can ask anybody for a password.
     setsid()?;
-    sys::place(streams.stdin.as_fd(), 0)?;
-    sys::place(streams.stdout.as_fd(), 1)?;
-    sys::place(streams.stderr.as_fd(), 2)?;
-    limit_resources(command)?;
+    sys::place(start.streams.stdin.as_fd(), 0)?;
+    sys::place(start.streams.stdout.as_fd(), 1)?;
+    sys::place(start.streams.stderr.as_fd(), 2)?;
+    limit_resources()?;
+    start.keeper.apply()?;
     sys::unblock_signals();
     Ok(())
 }
 
-fn limit_resources(command: &Command) -> io::Result<()> {
+fn limit_resources() -> io::Result<()> {
     lower(Resource::Core, 0, 0)?;
-    lower(Resource::Nofile, SOFT_OPEN_FILES, HARD_OPEN_FILES)?;
-    if let Some(bytes) = command.limits.max_file_bytes {
-        lower(Resource::Fsize, bytes, bytes)?;
-    }
-    Ok(())
+    lower(Resource::Nofile, SOFT_OPEN_FILES, HARD_OPEN_FILES)
 }
 
 /// Sets a limit, never above the one in force.

@@ -3,13 +3,17 @@
 //! One thread, no runtime, little memory: a fork of it is cheap and may run any code. It ends when the line to the
 //! server closes, however the server ended, and leaves nothing behind.
 
+mod cgroup;
 mod exec;
+mod hierarchies;
 mod kill;
+mod limits;
 mod requests;
+mod sampling;
 mod supervisor;
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     os::fd::{AsFd, OwnedFd},
     time::{Duration, Instant},
 };
@@ -21,6 +25,7 @@ use rustix::{
 
 use skillz_sandbox::builtin::Confinement;
 
+use self::cgroup::Cgroups;
 use crate::{
     sys::{self, Forked},
     wire::{Event, Failure, Place},
@@ -47,8 +52,11 @@ struct Helper {
     signals: OwnedFd,
     /// What all confined trees share; made at the first one.
     confinement: Option<Confinement>,
-    /// Supervisors alive. Any other child is an orphan that lost its supervisor.
-    supervisors: HashSet<i32>,
+    cgroups: Cgroups,
+    /// The number of the last tree.
+    last_number: u64,
+    /// Supervisors alive, with the numbers of their trees. Any other child is an orphan that lost its supervisor.
+    supervisors: HashMap<i32, u64>,
 }
 
 /// What the helper is to do.
@@ -73,7 +81,7 @@ impl Helper {
             rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
         sys::place(nothing.as_fd(), 0)?;
         let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
-        Ok(Self { line, signals, confinement: None, supervisors: HashSet::new() })
+        Ok(Self { line, signals, confinement: None, cgroups: Cgroups::find(), last_number: 0, supervisors: HashMap::new() })
     }
 
     fn serve(mut self) -> i32 {
@@ -83,13 +91,13 @@ impl Helper {
                 Next::End => return self.end(),
                 Next::Supervise(place, descriptors) => match self.fork(place) {
                     Ok(Forked::Parent(pid)) => {
-                        self.supervisors.insert(pid);
+                        self.supervisors.insert(pid, self.last_number);
                     }
                     Ok(Forked::Child) => {
-                        let confinement = self.confinement.take();
-                        // Above all the line: the server must see it close when the helper is gone.
-                        drop(self);
-                        supervisor::run(descriptors, confinement)
+                        let Self { line, signals, confinement, cgroups, last_number, .. } = self;
+                        // The server must see its line close when the helper is gone.
+                        drop((line, signals));
+                        supervisor::run(descriptors, &supervisor::Means { confinement, cgroups, number: last_number })
                     }
                     Err(failure) => supervisor::tell(&descriptors.control, &Event::Failed(failure)),
                 },
@@ -98,6 +106,7 @@ impl Helper {
     }
 
     fn fork(&mut self, place: Place) -> Result<Forked, Failure> {
+        self.last_number += 1;
         let Place::Confined { network } = place else {
             let failed = |error| Failure::Setup { message: format!("the helper could not fork: {error}") };
             return sys::fork().map_err(failed);
@@ -144,7 +153,9 @@ impl Helper {
     fn reap(&mut self) {
         let mut lost_supervisor = false;
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            lost_supervisor |= self.supervisors.remove(&pid.as_raw_nonzero().get()) && status.exit_status().is_none();
+            let Some(number) = self.supervisors.remove(&pid.as_raw_nonzero().get()) else { continue };
+            lost_supervisor |= status.exit_status().is_none();
+            self.cgroups.remove(number);
         }
         if lost_supervisor {
             self.kill_orphans();
@@ -155,7 +166,8 @@ impl Helper {
     fn kill_orphans(&mut self) {
         let deadline = Instant::now() + FAREWELL;
         while Instant::now() < deadline {
-            let orphans: Vec<i32> = kill::children_of_self().into_iter().filter(|pid| !self.supervisors.contains(pid)).collect();
+            let orphans: Vec<i32> =
+                kill::children_of_self().into_iter().filter(|pid| !self.supervisors.contains_key(pid)).collect();
             if orphans.is_empty() {
                 return;
             }
@@ -176,10 +188,11 @@ impl Helper {
             let _ = poll(&mut descriptors, Some(&step));
             self.take_signals();
         }
-        for supervisor in self.supervisors.drain().filter_map(Pid::from_raw) {
+        for supervisor in self.supervisors.drain().filter_map(|(pid, _)| Pid::from_raw(pid)) {
             let _ = rustix::process::kill_process(supervisor, Signal::KILL);
         }
         self.kill_orphans();
+        self.cgroups.remove_all();
         0
     }
 }

@@ -12,45 +12,57 @@ use rustix::{
 
 use skillz_sandbox::builtin::{Bounds, Confinement};
 
-use super::{exec, kill, requests::Descriptors};
+use super::{cgroup::Cgroups, exec, kill, limits::Keeper, requests::Descriptors};
 use crate::{
-    Command, Exit, LimitMethod, sys,
+    Command, Exit, sys,
     wire::{self, Event, Facts, Failure},
 };
 
-/// Runs a supervisor in a freshly forked process; in one that was forked into namespaces where there is a confinement.
-pub(super) fn run(descriptors: Descriptors, confinement: Option<Confinement>) -> ! {
+/// What a supervisor works with, besides its request.
+pub(super) struct Means {
+    /// For those that were forked into namespaces.
+    pub(super) confinement: Option<Confinement>,
+    pub(super) cgroups: Cgroups,
+    /// The tree's number.
+    pub(super) number: u64,
+}
+
+/// Runs a supervisor in a freshly forked process.
+pub(super) fn run(descriptors: Descriptors, means: &Means) -> ! {
     let Descriptors { control, stdin, stdout, stderr } = descriptors;
-    let outcome = supervise(&control, exec::Streams { stdin, stdout, stderr }, confinement);
+    let outcome = supervise(&control, exec::Streams { stdin, stdout, stderr }, means);
     if let Err(failure) = outcome {
         tell(&control, &Event::Failed(failure));
     }
     sys::exit(0)
 }
 
-fn supervise(control: &OwnedFd, streams: exec::Streams, confinement: Option<Confinement>) -> Result<(), Failure> {
+fn supervise(control: &OwnedFd, streams: exec::Streams, means: &Means) -> Result<(), Failure> {
     let Some((command, purpose)) = receive_request(control) else { return Ok(()) };
-    let kill_all = match confinement {
-        Some(_) => kill::end_namespace,
-        None => kill::end_descendants,
-    };
+    let confined = command.policy.is_some();
     let setup = |error: std::io::Error| Failure::Setup { message: format!("the helper could not watch over it: {error}") };
     set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| setup(error.into()))?;
     let signals = sys::watch_signals(&[libc::SIGCHLD]).map_err(setup)?;
-    let landlock_abi = confine(confinement, &command, &streams)?;
-    let root = exec::start(&command, purpose, &streams)?;
+    let mut keeper = Keeper::new(command.limits.clone(), &means.cgroups, means.number, confined);
+    let landlock_abi = confine(means.confinement.as_ref(), &command, &streams)?;
+    let root = exec::start(&exec::Start { command: &command, purpose, streams: &streams, keeper: &keeper })?;
     // The program alone holds the streams now, so that they end with it.
     drop(streams);
-    let facts = Facts { memory: LimitMethod::None, processes: LimitMethod::None, landlock_abi };
-    tell(control, &Event::Started(facts));
-    let exit = follow(control, &signals, root);
-    kill_all();
-    tell(control, &Event::Exited(exit));
+    let (memory, processes) = keeper.methods();
+    tell(control, &Event::Started(Facts { memory, processes, landlock_abi }));
+    let exit = follow(control, &signals, root, &mut keeper);
+    keeper.freeze();
+    if confined {
+        kill::end_namespace();
+    } else {
+        kill::end_descendants();
+    }
+    tell(control, &Event::Exited(keeper.verdict(exit)));
     Ok(())
 }
 
 /// Confines this process and so all that it starts. Gives the version of Landlock in force.
-fn confine(confinement: Option<Confinement>, command: &Command, streams: &exec::Streams) -> Result<u8, Failure> {
+fn confine(confinement: Option<&Confinement>, command: &Command, streams: &exec::Streams) -> Result<u8, Failure> {
     let (Some(confinement), Some(policy)) = (confinement, &command.policy) else { return Ok(0) };
     let bounds = Bounds { temporary_bytes: command.limits.memory_bytes };
     let streams = [&streams.stdin, &streams.stdout, &streams.stderr];
@@ -60,10 +72,11 @@ fn confine(confinement: Option<Confinement>, command: &Command, streams: &exec::
 }
 
 /// Waits for the end of the root, or for the server's word or end. Gives how the tree ended.
-fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32) -> Exit {
+fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32, keeper: &mut Keeper) -> Exit {
+    let interval = keeper.interval();
     loop {
         let mut descriptors = [PollFd::new(control, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        if poll(&mut descriptors, None).is_err() {
+        if poll(&mut descriptors, interval.as_ref()).is_err() {
             continue;
         }
         let [told, died] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
@@ -74,10 +87,29 @@ fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32) -> Exit {
                 return exit;
             }
         }
-        // A byte is the word to kill; none is the server's end.
-        if told {
+        if told && !obey(control, keeper) {
             return Exit::Signal(libc::SIGKILL);
         }
+        if interval.is_some()
+            && let Some(exit) = keeper.look()
+        {
+            return exit;
+        }
+    }
+}
+
+/// Does what the server says; `false` if that is the end.
+fn obey(control: &OwnedFd, keeper: &mut Keeper) -> bool {
+    let mut word = [0_u8; 1];
+    match rustix::io::read(control, &mut word) {
+        Ok(1) if word == [wire::ASK_MEMORY_KILLS] => {
+            let count = u32::try_from(keeper.memory_kills()).unwrap_or(u32::MAX);
+            tell(control, &Event::MemoryKills(count));
+            true
+        }
+        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => true,
+        // The word to kill, or the server's end.
+        _ => false,
     }
 }
 

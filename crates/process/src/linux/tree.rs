@@ -19,6 +19,8 @@ pub(crate) struct Tree {
     control: UnixStream,
     /// Bytes of an event that has not arrived whole yet; kept here so that waiting can be cancelled.
     buffer: Vec<u8>,
+    /// How the tree ended, if that was told while something else was waited for.
+    exit: Option<Exit>,
     /// The helper stays while any tree of its lives.
     _connection: Arc<Connection>,
 }
@@ -36,7 +38,7 @@ impl Tree {
             UnixStream::from_std(control)
         };
         let control = open().map_err(|error: std::io::Error| ProcessError::Launcher(error.to_string()))?;
-        Ok(Self { control, buffer: Vec::new(), _connection: connection })
+        Ok(Self { control, buffer: Vec::new(), exit: None, _connection: connection })
     }
 
     /// Sends the request and waits until the program runs.
@@ -60,17 +62,35 @@ impl Tree {
                 source: std::io::Error::other(message),
             }),
             Event::Failed(Failure::Sandbox { reason }) => Err(ProcessError::Sandbox { reason }),
-            Event::Exited(_) => Err(lost()),
+            Event::Exited(_) | Event::MemoryKills(_) => Err(lost()),
         }
     }
 
     /// Waits until the root has ended and the tree is gone. May be cancelled.
     pub(crate) async fn wait(&mut self) -> Result<Exit, ProcessError> {
+        while self.exit.is_none() {
+            self.follow().await?;
+        }
+        self.exit.ok_or_else(lost)
+    }
+
+    /// Asks how often the kernel has killed for memory.
+    pub(crate) async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
+        self.control.write_all(&[wire::ASK_MEMORY_KILLS]).await.map_err(|_| lost())?;
         loop {
-            if let Event::Exited(exit) = self.event().await? {
-                return Ok(exit);
+            match self.event().await? {
+                Event::MemoryKills(count) => return Ok(u64::from(count)),
+                Event::Exited(exit) => self.exit = Some(exit),
+                Event::Started(_) | Event::Failed(_) => {}
             }
         }
+    }
+
+    async fn follow(&mut self) -> Result<(), ProcessError> {
+        if let Event::Exited(exit) = self.event().await? {
+            self.exit = Some(exit);
+        }
+        Ok(())
     }
 
     /// Tells the supervisor to kill the tree. Does not wait.
