@@ -25,7 +25,7 @@ pub(crate) fn input_schema(pipeline: &Pipeline, catalogue: &dyn Catalogue) -> Op
                 *property = schema;
             }
         }
-        let needed = step.condition.is_none().then(|| step.arguments.references()).unwrap_or_default();
+        let needed = if step.condition.is_none() { step.arguments.references() } else { Vec::new() };
         let needed = needed.into_iter().chain(step.for_each.iter().flat_map(Template::references));
         for name in needed.filter(|reference| reference.root == Root::Input).filter_map(|reference| first_key(&reference.written))
         {

@@ -126,13 +126,10 @@ struct StepReader<'a> {
 impl StepReader<'_> {
     fn read(mut self) -> Step {
         let empty = Map::new();
-        let fields = match self.step.as_object() {
-            Some(fields) => fields,
-            None => {
-                self.fault(format!("A step is an object with `tool` and `args`, not {}", describe(self.step)));
-                &empty
-            }
-        };
+        let fields = self.step.as_object().unwrap_or(&empty);
+        if !self.step.is_object() {
+            self.fault(format!("A step is an object with `tool` and `args`, not {}", describe(self.step)));
+        }
         self.check_field_names(fields);
         let tool = self.text(fields, "tool").unwrap_or_default();
         if tool.is_empty() && self.step.is_object() {
@@ -203,14 +200,18 @@ impl StepReader<'_> {
     fn template(&mut self, value: &Value, per_item: bool) -> Template {
         let mut faults = Vec::new();
         let template = Template::read(value, &|written| self.bind(written, per_item), &mut faults);
-        faults.into_iter().for_each(|fault| self.fault(fault));
+        for fault in faults {
+            self.fault(fault);
+        }
         template
     }
 
     fn read_condition(&mut self, text: &str, per_item: bool) -> Option<Condition> {
         let mut faults = Vec::new();
         let condition = Condition::read(text, &|written| self.bind(written, per_item), &mut faults);
-        faults.into_iter().for_each(|fault| self.fault(fault));
+        for fault in faults {
+            self.fault(fault);
+        }
         condition
     }
 
@@ -295,14 +296,12 @@ impl StepReader<'_> {
 
     fn number(&mut self, fields: &Map<String, Value>, field: &str, most: u64) -> Option<u64> {
         let value = present(fields, field)?;
-        match value.as_u64().filter(|number| *number <= most) {
-            Some(number) => Some(number),
-            None => {
-                let given = if value.is_number() { value.to_string() } else { describe(value) };
-                self.fault(format!("`{field}` must be a whole number of at most {most}, not {given}"));
-                None
-            }
+        let number = value.as_u64().filter(|number| *number <= most);
+        if number.is_none() {
+            let given = if value.is_number() { value.to_string() } else { describe(value) };
+            self.fault(format!("`{field}` must be a whole number of at most {most}, not {given}"));
         }
+        number
     }
 
     fn fault(&mut self, message: impl Into<String>) {

@@ -64,20 +64,19 @@ pub(crate) async fn run_step(step: &Step, scope: Scope<'_>, host: &dyn Host) -> 
         }
         Ended::Value(value) => (StepResult::Value(value), None),
         Ended::Partly(value, failure) => {
-            report.set_failure(failure);
+            report.set_failure(&failure);
             (StepResult::Value(value), None)
         }
         Ended::Failed(failure) => {
-            let error = failure.error.clone();
-            report.set_failure(failure);
-            (StepResult::Failed, (!step.on_error.go_on).then_some(error))
+            report.set_failure(&failure);
+            (StepResult::Failed, (!step.on_error.go_on).then_some(failure.error))
         }
     };
     StepRun { report, result, stop }
 }
 
 impl StepReport {
-    fn set_failure(&mut self, failure: CallFailure) {
+    fn set_failure(&mut self, failure: &CallFailure) {
         self.status = StepStatus::Failed;
         self.error = Some(failure.error.text());
         self.got = failure.got.as_ref().map(shorten);
