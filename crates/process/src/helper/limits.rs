@@ -55,15 +55,26 @@ impl Keeper {
     /// Puts the calling process, which is to become the program, under the limits.
     pub(super) fn apply(&self) -> io::Result<()> {
         self.group.join()?;
-        if let (LimitMethod::Rlimit, Some(count)) = (self.processes, self.limits.max_processes) {
-            // The namespace's first process is the supervisor, and counts.
-            let count = u64::from(count) + 1;
-            lower(Resource::Nproc, count, count)?;
+        if let Some(most) = self.most_processes_of_user() {
+            lower(Resource::Nproc, most, most)?;
         }
         if let Some(bytes) = self.limits.max_file_bytes {
             lower(Resource::Fsize, bytes, bytes)?;
         }
         Ok(())
+    }
+
+    /// How many processes and threads the user may have, where the kernel is to keep an eye on that.
+    fn most_processes_of_user(&self) -> Option<u64> {
+        let count = u64::from(self.limits.max_processes?);
+        match self.processes {
+            // The namespace's first process is the supervisor, and counts.
+            LimitMethod::Rlimit => Some(count + 1),
+            // All of this user's processes count, whatever they are, and they are no more than all that there are. So
+            // this is no limit for the tree; it keeps a fork bomb small until somebody looks.
+            LimitMethod::Sampling => Some(u64::from(rustix::system::sysinfo().procs) + count),
+            LimitMethod::Cgroup | LimitMethod::None => None,
+        }
     }
 
     /// How long to wait between two looks; `None` where none are needed.

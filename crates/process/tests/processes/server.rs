@@ -3,14 +3,17 @@
 //! It is this test binary again, told by its first argument to run commands that come as lines of JSON.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Write},
-    os::unix::process::CommandExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command as StdCommand, Stdio},
 };
 
 use serde_json::{Value, json};
 use skillz_process::{Launcher, ProcessLimits};
 use skillz_sandbox::SandboxKind;
+use tempfile::TempDir;
 
 use crate::support::{count_descriptors, descendants, launcher_with, output_and_exit, shell};
 
@@ -25,6 +28,8 @@ pub(crate) struct Server {
     process: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
+    /// The folder of its program, if it has its own.
+    program: Option<TempDir>,
 }
 
 impl Server {
@@ -37,9 +42,12 @@ impl Server {
         if !rustix::process::geteuid().is_root() {
             return Self::start();
         }
-        let mut command = StdCommand::new(plain_copy());
+        let folder = plain_copy();
+        let mut command = StdCommand::new(folder.path().join("server"));
         command.uid(PLAIN_USER).gid(PLAIN_USER);
-        Self::start_from(command)
+        let mut server = Self::start_from(command);
+        server.program = Some(folder);
+        server
     }
 
     fn start_from(mut command: StdCommand) -> Self {
@@ -51,7 +59,7 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let (stdin, stdout) = (process.stdin.take().expect("piped"), process.stdout.take().expect("piped"));
-        Self { process, stdin, stdout: BufReader::new(stdout) }
+        Self { process, stdin, stdout: BufReader::new(stdout), program: None }
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -87,20 +95,20 @@ impl Drop for Server {
         // It may be dead already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+        // Its copy of the program may be needed by its helper until now.
+        self.program = None;
     }
 }
 
 /// A copy of this binary that everybody may execute: the build folder may be private.
-fn plain_copy() -> std::path::PathBuf {
-    static COPY: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
-    let copy = COPY.get_or_init(|| {
-        use std::os::unix::fs::PermissionsExt;
-        let path = std::env::temp_dir().join(format!("process-test-{}", std::process::id()));
-        std::fs::copy(std::env::current_exe().expect("it runs"), &path).expect("copied");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("opened");
-        path
-    });
-    copy.clone()
+fn plain_copy() -> TempDir {
+    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("opened");
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("server");
+    fs::copy(std::env::current_exe().expect("it runs"), &copy).expect("copied");
+    open(folder.path());
+    open(&copy);
+    folder
 }
 
 /// Becomes a server if this process was started as one.
@@ -132,6 +140,11 @@ async fn serve() {
                 Ok(exit) => json!({"exit": format!("{exit:?}")}),
                 Err(error) => json!({"error": error.to_string()}),
             },
+            Some("kill") => {
+                let mut child = held.remove(0);
+                child.kill().await;
+                json!({"exit": child.wait().await.map_or_else(|error| error.to_string(), |exit| format!("{exit:?}"))})
+            }
             Some("probe") => json!(launcher.probe().await),
             Some("count") => json!({"descriptors": count_descriptors(), "descendants": descendants(std::process::id()).len()}),
             other => panic!("{other:?} is not a thing to do"),
