@@ -1,13 +1,14 @@
 //! The composition root: settings in, a working engine or server out. The one place that names every concrete type.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use skillz_config::{Environment, Exposure, ForwardEnvironment, LimitCaps, PolicyMode, Resolved, Sandbox, Settings};
+use skillz_environments::{EnvironmentSettings, Environments, is_installer_variable};
 use skillz_engine::{Engine, EngineParts, EngineSettings, Policy};
 use skillz_process::Launcher;
 use skillz_registry::{Registry, RegistrySettings};
-use skillz_runtime_script::SearchPath;
+use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
 use skillz_runtime_wasm::{ToolchainSettings, WasmRuntime, WasmSettings};
 use skillz_sandbox::SandboxKind;
 use skillz_store::{HistorySettings, LibsqlHistory, LibsqlMemory, MemoryLocation};
@@ -38,12 +39,14 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     let watch = purpose == Purpose::Serve && settings.watch;
     let registry = Registry::open(RegistrySettings { tools_directory: settings.tools_dir.clone(), watch });
     let mut runtimes: HashMap<ToolKind, Arc<dyn ToolRuntime>> = HashMap::new();
-    runtimes.insert(ToolKind::Wasm, Arc::new(WasmRuntime::new(wasm_settings(resolved, launcher))));
+    runtimes.insert(ToolKind::Wasm, Arc::new(WasmRuntime::new(wasm_settings(resolved, launcher.clone()))));
+    runtimes.insert(ToolKind::Script, Arc::new(ScriptRuntime::new(script_settings(resolved, launcher))));
     let engine = Engine::new(EngineParts {
         registry,
         runtimes,
         memory: Arc::clone(&memory) as _,
         history,
+        code: None,
         settings: engine_settings(resolved),
     });
     Ok(Parts { engine, memory, old_memory: settings.tools_dir.join(".memory.db") })
@@ -52,6 +55,9 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
 impl Parts {
     /// Takes over what the tools of Skillz 0.8 remember, once.
     pub(crate) async fn take_over_old_memory(&self) {
+        if !self.old_memory.exists() {
+            return;
+        }
         match self.memory.import_legacy(&self.old_memory).await {
             Ok(None) => {}
             Ok(Some(import)) => tracing::info!(?import, path = %self.old_memory.display(), "took over the memory of Skillz 0.8"),
@@ -101,6 +107,34 @@ fn wasm_settings(resolved: &Resolved, launcher: Launcher) -> WasmSettings {
         },
         ..WasmSettings::new(resolved.settings.home.join("cache"), launcher)
     }
+}
+
+fn script_settings(resolved: &Resolved, launcher: Launcher) -> ScriptSettings {
+    let settings = &resolved.settings;
+    let defaults = ScriptBounds::default();
+    let bounds = ScriptBounds {
+        worker_idle: Duration::from_secs(settings.workers.idle_seconds),
+        workers: settings.workers.max.map_or(defaults.workers, |max| max as usize),
+        ..defaults
+    };
+    ScriptSettings {
+        environments: environments(resolved, launcher.clone()),
+        launcher,
+        search: search_path(&resolved.environment),
+        cache_directory: settings.home.join("cache"),
+        bounds,
+    }
+}
+
+fn environments(resolved: &Resolved, launcher: Launcher) -> Environments {
+    let home = &resolved.settings.home;
+    let variables = resolved.environment.for_tools().into_iter().filter(|(name, _)| is_installer_variable(name));
+    Environments::new(EnvironmentSettings {
+        directory: home.join("envs"),
+        cache_directory: home.join("cache"),
+        launcher,
+        variables: variables.collect(),
+    })
 }
 
 fn engine_settings(resolved: &Resolved) -> EngineSettings {
