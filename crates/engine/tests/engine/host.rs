@@ -1,18 +1,16 @@
 //! What a running tool may ask of the server.
 
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use skillz_engine::{CallReply, ResourceSource};
 use skillz_tool::{AnswerAction, ToolError};
-use support::{Fixture, client::FakeClient};
+use crate::support::{Fixture, client::FakeClient};
 
 fn value(reply: CallReply) -> Value {
     assert!(!reply.is_error, "{reply:?}");
-    reply.structured_content.unwrap_or_else(|| json!(reply.text()))
+    reply.structured_content.clone().unwrap_or_else(|| json!(reply.text()))
 }
 
 #[tokio::test]
@@ -49,7 +47,7 @@ async fn clients_that_cannot_are_named_at_once() {
     assert!(fixture.call("sampler", json!({})).await.text().contains("(it has no sampling)"));
     let client = FakeClient { sampling: true, ..FakeClient::default() };
     let reply = fixture.call_by("sampler", json!({}), Arc::new(client)).await;
-    assert_eq!(value(reply), json!([]).as_array().map_or(Value::Null, |_| json!({"content": {"prompt": "a poem"}})));
+    assert_eq!(value(reply), json!({"content": {"prompt": "a poem"}}));
 }
 
 #[tokio::test]
@@ -120,7 +118,8 @@ async fn tools_find_and_describe_tools() {
     let fixture = Fixture::new().await;
     let schema = json!({"description": "Converts money between currencies", "input_schema": {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}});
     fixture.publish_with("currency_convert", "echo", schema).await.expect("published");
-    fixture.publish("finder", "list how much is 5 dollars in euros").await;
+    let fields = json!({"description": "Looks for tools"});
+    fixture.publish_with("finder", "list how much is 5 dollars in euros", fields).await.expect("published");
     fixture.publish("lister", "list").await;
     fixture.publish("describer", "describe currency_convert").await;
     let found = value(fixture.call("finder", json!({})).await);

@@ -11,20 +11,20 @@ use skillz_tool::{CallRecord, HistoryStore, MemoryStats, MemoryStore, StoreError
 
 /// Memory without expiry.
 #[derive(Default)]
-pub struct MemoryInMemory(Mutex<BTreeMap<(String, String), Value>>);
+pub(crate) struct MemoryInMemory(Mutex<BTreeMap<(String, String), Value>>);
 
 /// A history that can be looked at.
 #[derive(Default)]
-pub struct HistoryInMemory(Mutex<Vec<CallRecord>>);
+pub(crate) struct HistoryInMemory(Mutex<Vec<CallRecord>>);
 
 impl HistoryInMemory {
     /// Everything recorded so far, the oldest first.
-    pub fn records(&self) -> Vec<CallRecord> {
+    pub(crate) fn records(&self) -> Vec<CallRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The only record of a tool.
-    pub fn only(&self, tool_name: &str) -> CallRecord {
+    pub(crate) fn only(&self, tool_name: &str) -> CallRecord {
         let mut records = self.records();
         records.retain(|record| record.tool_name == tool_name);
         assert_eq!(records.len(), 1, "{records:?}");

@@ -1,10 +1,10 @@
 //! An engine on a real registry in a temporary folder, with a runtime whose tools are one line of instructions,
 //! and stores in memory.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
-pub mod client;
-pub mod runtime;
-pub mod stores;
+
+pub(crate) mod client;
+pub(crate) mod runtime;
+pub(crate) mod stores;
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,35 +14,34 @@ use skillz_registry::{Registry, RegistrySettings};
 use skillz_tool::{Manifest, Origin, SourceCode, ToolError, ToolKind, ToolRuntime};
 use tempfile::TempDir;
 
-use runtime::FakeRuntime;
-use stores::{HistoryInMemory, MemoryInMemory};
+use self::runtime::FakeRuntime;
+use self::stores::{HistoryInMemory, MemoryInMemory};
 
 /// How long a test waits for an event before it fails; far more than any takes.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// An engine and all that stands around it.
-pub struct Fixture {
-    pub engine: Engine,
-    pub registry: Registry,
-    pub runtime: Arc<FakeRuntime>,
-    pub history: Arc<HistoryInMemory>,
-    pub folder: TempDir,
+pub(crate) struct Fixture {
+    pub(crate) engine: Engine,
+    pub(crate) runtime: Arc<FakeRuntime>,
+    pub(crate) history: Arc<HistoryInMemory>,
+    pub(crate) folder: TempDir,
 }
 
 impl Fixture {
     /// An engine with default settings.
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(|_| ()).await
     }
 
     /// An engine with other settings.
-    pub async fn with(change: impl FnOnce(&mut EngineSettings)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut EngineSettings)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self::in_folder(folder, change).await
     }
 
     /// An engine on what a folder already holds.
-    pub async fn in_folder(folder: TempDir, change: impl FnOnce(&mut EngineSettings)) -> Self {
+    pub(crate) async fn in_folder(folder: TempDir, change: impl FnOnce(&mut EngineSettings)) -> Self {
         let mut settings = EngineSettings::new(folder.path().join("home"));
         change(&mut settings);
         let registry = Registry::open(RegistrySettings { tools_directory: settings.tools_directory.clone(), watch: true });
@@ -53,7 +52,7 @@ impl Fixture {
             .map(|kind| (kind, Arc::clone(&runtime) as Arc<dyn ToolRuntime>))
             .collect();
         let engine = Engine::new(EngineParts {
-            registry: registry.clone(),
+            registry,
             runtimes,
             memory: Arc::new(MemoryInMemory::default()),
             history: history.clone(),
@@ -61,38 +60,38 @@ impl Fixture {
             settings,
         });
         engine.ready().await;
-        Self { engine, registry, runtime, history, folder }
+        Self { engine, runtime, history, folder }
     }
 
     /// The data folder.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
     /// Publishes a tool that does what `line` says.
-    pub async fn publish(&self, name: &str, line: &str) {
+    pub(crate) async fn publish(&self, name: &str, line: &str) {
         self.publish_with(name, line, json!({})).await.expect("it is published");
     }
 
     /// Publishes a tool with further manifest fields, over an older version if there is one.
-    pub async fn publish_with(&self, name: &str, line: &str, fields: Value) -> Result<PublishReport, ToolError> {
+    pub(crate) async fn publish_with(&self, name: &str, line: &str, fields: Value) -> Result<PublishReport, ToolError> {
         self.engine.publish(PublishRequest { overwrite: true, ..request(name, line, fields) }).await
     }
 
     /// Calls a tool without a client.
-    pub async fn call(&self, name: &str, arguments: Value) -> CallReply {
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> CallReply {
         self.call_by(name, arguments, Arc::new(NoClient)).await
     }
 
     /// Calls a tool for a client.
-    pub async fn call_by(&self, name: &str, arguments: Value, client: Arc<dyn ClientPort>) -> CallReply {
+    pub(crate) async fn call_by(&self, name: &str, arguments: Value, client: Arc<dyn ClientPort>) -> CallReply {
         let request = CallRequest { tool_name: name.to_owned(), version: None, arguments, client };
         self.engine.call(request).await.unwrap_or_else(|failure| panic!("{name}: {failure}"))
     }
 }
 
 /// A publish of a wasm tool (the fake runtime does not mind) that does what `line` says.
-pub fn request(name: &str, line: &str, fields: Value) -> PublishRequest {
+pub(crate) fn request(name: &str, line: &str, fields: Value) -> PublishRequest {
     let mut whole = json!({"name": name, "description": format!("Does {line}"), "tool_type": "wasm"});
     whole.as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("fields are an object"));
     let manifest: Manifest = serde_json::from_value(whole).expect("a manifest");
@@ -107,7 +106,7 @@ pub fn request(name: &str, line: &str, fields: Value) -> PublishRequest {
 }
 
 /// Waits until a condition holds.
-pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let waiting = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(5)).await;

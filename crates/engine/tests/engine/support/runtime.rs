@@ -10,24 +10,24 @@ use std::{
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use skillz_tool::{Draft, Host, LogLevel, Prepared, Progress, SourceCode, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
+use skillz_tool::{Draft, Host, LogLevel, Prepared, Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolOutcome, ToolRuntime};
 use tokio::sync::Notify;
 
 /// Runs tools that are one line of instructions, and counts what goes on.
 #[derive(Default)]
-pub struct FakeRuntime {
+pub(crate) struct FakeRuntime {
     /// Calls that run now.
-    pub running: AtomicUsize,
+    pub(crate) running: AtomicUsize,
     /// The most that ever ran at once.
-    pub most_running: AtomicUsize,
+    pub(crate) most_running: AtomicUsize,
     /// Names in the order in which their calls began.
-    pub begun: Mutex<Vec<String>>,
+    pub(crate) begun: Mutex<Vec<String>>,
     /// Lets `wait` go on, one call for each permit.
-    pub go: Notify,
+    pub(crate) go: Notify,
     /// What was let go of, as `name hash`.
-    pub retired: Mutex<Vec<String>>,
+    pub(crate) retired: Mutex<Vec<String>>,
     /// The last call, as the runtime got it.
-    pub last: Mutex<Option<ToolCall>>,
+    pub(crate) last: Mutex<Option<ToolCall>>,
 }
 
 /// Counts a call for as long as it lives, also if it is dropped.
@@ -41,12 +41,12 @@ impl Drop for Running<'_> {
 
 impl FakeRuntime {
     /// How many calls run now.
-    pub fn running(&self) -> usize {
+    pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::SeqCst)
     }
 
     /// The last call.
-    pub fn last_call(&self) -> ToolCall {
+    pub(crate) fn last_call(&self) -> ToolCall {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("there was a call")
     }
 
@@ -116,6 +116,10 @@ impl ToolRuntime for FakeRuntime {
         };
         if line.starts_with("broken") {
             return Err(ToolError::invalid(format!("`{}` does not compile: {line}", manifest.name)));
+        }
+        if manifest.tool_type == ToolKind::Wasm {
+            let module = draft.directory.join(format!("{}.wasm", manifest.name));
+            tokio::fs::write(module, "no real module").await.map_err(ToolError::internal)?;
         }
         manifest.entry_file = Some("line.txt".to_owned());
         Ok(Prepared { manifest, size_bytes: line.len() as u64, notes: Vec::new() })

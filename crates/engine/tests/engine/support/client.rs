@@ -15,18 +15,18 @@ use skillz_engine::ClientPort;
 use skillz_tool::{Answer, AnswerAction, ClientCapabilities, LogLevel, Progress, ToolError};
 
 /// A client that can do what its fields say.
-pub struct FakeClient {
-    pub answer: Option<AnswerAction>,
-    pub sampling: bool,
-    pub roots: Option<Vec<PathBuf>>,
-    pub is_remote: bool,
-    pub wants_progress: bool,
+pub(crate) struct FakeClient {
+    pub(crate) answer: Option<AnswerAction>,
+    pub(crate) sampling: bool,
+    pub(crate) roots: Option<Vec<PathBuf>>,
+    pub(crate) is_remote: bool,
+    pub(crate) wants_progress: bool,
     /// How long a user thinks.
-    pub thinking: Duration,
-    pub questions: Mutex<Vec<String>>,
-    pub progress: Mutex<Vec<Progress>>,
-    pub logs: Mutex<Vec<(String, String)>>,
-    pub asked_for_roots: AtomicUsize,
+    pub(crate) thinking: Duration,
+    pub(crate) questions: Mutex<Vec<String>>,
+    pub(crate) progress: Mutex<Vec<Progress>>,
+    pub(crate) logs: Mutex<Vec<(String, String)>>,
+    pub(crate) asked_for_roots: AtomicUsize,
 }
 
 impl Default for FakeClient {
@@ -48,12 +48,12 @@ impl Default for FakeClient {
 
 impl FakeClient {
     /// A client whose user answers every question so.
-    pub fn answering(answer: AnswerAction) -> Self {
+    pub(crate) fn answering(answer: AnswerAction) -> Self {
         Self { answer: Some(answer), ..Self::default() }
     }
 
     /// The questions asked so far.
-    pub fn questions(&self) -> Vec<String> {
+    pub(crate) fn questions(&self) -> Vec<String> {
         self.questions.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,13 +1,11 @@
 //! The way of a call: found or not, arguments, result, failure, history, depth, cancelling.
 
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use skillz_engine::{CallFailure, CallRequest, Concurrency, NoClient};
 use skillz_tool::ErrorKind;
-use support::{DEADLINE, Fixture, until};
+use crate::support::{DEADLINE, Fixture, until};
 
 fn text(reply: &skillz_engine::CallReply) -> String {
     reply.text()
