@@ -38,6 +38,12 @@ impl Launcher {
         self.shared.backend.warm_up()
     }
 
+    /// Ends the helper process and waits until it is gone, for at most a second. For a server that ends in good order:
+    /// without it the helper ends a moment after the server, as somebody else's child.
+    pub async fn close(&self) {
+        self.shared.backend.close().await;
+    }
+
     /// Starts a command. Cancelled half-way, whatever was started dies.
     pub async fn spawn(&self, command: Command) -> Result<Child, ProcessError> {
         let command = backend::confine(self.shared.sandbox, command)?;

@@ -30,6 +30,9 @@ impl Backend {
     }
 
     #[expect(clippy::unused_async, reason = "the same form as on Linux")]
+    pub(crate) async fn close(&self) {}
+
+    #[expect(clippy::unused_async, reason = "the same form as on Linux")]
     pub(crate) async fn spawn(&self, command: &Command) -> Result<Child, ProcessError> {
         let mut starter = tokio::process::Command::new(&command.program);
         starter

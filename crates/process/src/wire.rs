@@ -53,7 +53,7 @@ pub(crate) struct Facts {
     pub(crate) landlock_abi: u8,
 }
 
-/// What the helper must know before it forks: the byte that comes with a tree's descriptors.
+/// Where a tree runs. Each place has a line of its own, on which supervisors that were prepared for it wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Among the server's own processes.
@@ -66,21 +66,20 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// All places, in the order in which the server hands over their lines.
+    pub(crate) const ALL: [Self; 3] = [Self::Open, Self::Confined { network: false }, Self::Confined { network: true }];
+
     pub(crate) fn of(policy: Option<&Policy>) -> Self {
         policy.map_or(Self::Open, |policy| Self::Confined { network: policy.network })
     }
 
-    pub(crate) fn code(self) -> u8 {
+    /// Its position in [`Place::ALL`].
+    pub(crate) fn index(self) -> usize {
         match self {
-            Self::Open => b'o',
-            Self::Confined { network: false } => b'c',
-            Self::Confined { network: true } => b'n',
+            Self::Open => 0,
+            Self::Confined { network: false } => 1,
+            Self::Confined { network: true } => 2,
         }
-    }
-
-    pub(crate) fn from_code(code: u8) -> Option<Self> {
-        let places = [Self::Open, Self::Confined { network: false }, Self::Confined { network: true }];
-        places.into_iter().find(|place| place.code() == code)
     }
 }
 

@@ -7,22 +7,13 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::hierarchies::{Base, Controller, Version, candidates};
-use crate::{
-    ProcessLimits,
-    sys::{self, Forked},
-};
-
 /// Names of groups start with this, then the helper's process id and a number.
 const PREFIX: &str = "skillz-";
-
-/// A group whose helper is gone is left alone for this long: its helper might live where this one cannot see it.
-const FOREIGN_AGE: Duration = Duration::from_mins(1);
 
 /// The places where this helper can make groups.
 #[derive(Debug)]
@@ -34,16 +25,15 @@ pub(super) struct Cgroups {
     leftovers: Vec<PathBuf>,
 }
 
-/// The group of one tree.
+/// The group of one tree. Its supervisor is in it from the start: to move into a group takes the kernel many
+/// milliseconds, which is too much once somebody waits.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    /// Files that take whoever writes to them into the group.
-    doors: Vec<File>,
+    memory: Option<(Version, PathBuf)>,
+    pids: Option<PathBuf>,
     /// Where the kernel counts the processes that it killed for memory.
     events: Option<File>,
-    /// Whether the memory limit is kept by the group.
-    pub(super) keeps_memory: bool,
-    /// The file with the limit of processes, where the group keeps it.
+    /// The file with the limit of processes.
     process_limit: Option<File>,
 }
 
@@ -63,16 +53,20 @@ impl Cgroups {
         groups
     }
 
-    /// Makes the group of tree `number`. A limit whose group cannot be made is left to other means.
-    pub(super) fn make(&self, number: u64, limits: &ProcessLimits) -> Group {
-        let mut group = Group::default();
-        if let (Some(base), Some(bytes)) = (&self.memory, limits.memory_bytes) {
-            group.keeps_memory = group.limit_memory(base, &self.path(base, number), bytes).is_ok();
+    /// Makes the group of tree `number` and moves the calling process, its supervisor, into it. What cannot be made is
+    /// left out; limits are then kept by other means.
+    pub(super) fn enter_new(&self, number: u64) -> Group {
+        let enter = |base: &Base| {
+            let folder = self.path(base, number);
+            let entered = make_folder(&folder).and_then(|()| fs::write(folder.join("cgroup.procs"), "0"));
+            entered.is_ok().then_some(folder)
+        };
+        Group {
+            memory: self.memory.as_ref().and_then(|base| Some((base.version, enter(base)?))),
+            pids: self.pids.as_ref().and_then(enter),
+            events: None,
+            process_limit: None,
         }
-        if let (Some(base), Some(count)) = (&self.pids, limits.max_processes) {
-            group.process_limit = group.limit_processes(&self.path(base, number), count).ok();
-        }
-        group
     }
 
     /// Removes the group of tree `number`, and what was left over before.
@@ -83,13 +77,14 @@ impl Cgroups {
         self.leftovers = folders;
     }
 
-    /// Removes all groups of this helper.
+    /// Removes all groups of this helper, and those of helpers that are gone.
     pub(super) fn remove_all(&mut self) {
         let own = format!("{PREFIX}{}-", self.helper);
         for base in self.bases() {
             for folder in groups_in(&base.folder).filter(|folder| name_of(folder).starts_with(&own)) {
                 remove(&folder);
             }
+            sweep(base);
         }
     }
 
@@ -105,9 +100,23 @@ impl Cgroups {
 }
 
 impl Group {
-    /// Takes the calling process in.
-    pub(super) fn join(&self) -> io::Result<()> {
-        self.doors.iter().try_for_each(|mut door| door.write_all(b"0"))
+    /// Limits the memory of all that is in the group; `false` if that cannot be done.
+    pub(super) fn limit_memory(&mut self, bytes: u64) -> bool {
+        let Some((version, folder)) = &self.memory else { return false };
+        self.events = limit_memory(*version, folder, bytes).ok();
+        self.events.is_some()
+    }
+
+    /// Limits the processes of the group, its supervisor aside; `false` if that cannot be done.
+    pub(super) fn limit_processes(&mut self, count: u32) -> bool {
+        let Some(folder) = &self.pids else { return false };
+        let limit = || {
+            let mut file = OpenOptions::new().write(true).open(folder.join("pids.max"))?;
+            file.write_all((u64::from(count) + 1).to_string().as_bytes())?;
+            io::Result::Ok(file)
+        };
+        self.process_limit = limit().ok();
+        self.process_limit.is_some()
     }
 
     /// How many processes the kernel killed because the group was out of memory.
@@ -121,11 +130,6 @@ impl Group {
         count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// Whether the group keeps the limit of processes.
-    pub(super) fn keeps_processes(&self) -> bool {
-        self.process_limit.is_some()
-    }
-
     /// Lets nobody in the group fork any more, so that a fork bomb holds still while it is killed.
     pub(super) fn forbid_forks(&mut self) {
         if let Some(file) = &mut self.process_limit {
@@ -133,35 +137,23 @@ impl Group {
             let _ = file.write_all(b"0");
         }
     }
+}
 
-    fn limit_memory(&mut self, base: &Base, folder: &Path, bytes: u64) -> io::Result<()> {
-        make_folder(folder)?;
-        let bytes = bytes.to_string();
-        let events = match base.version {
-            Version::One => {
-                fs::write(folder.join("memory.limit_in_bytes"), &bytes)?;
-                // Not there where the kernel does not account for swap.
-                let _ = fs::write(folder.join("memory.memsw.limit_in_bytes"), &bytes);
-                "memory.oom_control"
-            }
-            Version::Two => {
-                fs::write(folder.join("memory.max"), &bytes)?;
-                let _ = fs::write(folder.join("memory.swap.max"), "0");
-                "memory.events"
-            }
-        };
-        let events = File::open(folder.join(events))?;
-        self.doors.push(door(folder)?);
-        self.events = Some(events);
-        Ok(())
-    }
-
-    fn limit_processes(&mut self, folder: &Path, count: u32) -> io::Result<File> {
-        make_folder(folder)?;
-        let mut file = OpenOptions::new().write(true).open(folder.join("pids.max"))?;
-        file.write_all(count.to_string().as_bytes())?;
-        self.doors.push(door(folder)?);
-        Ok(file)
+/// Sets the limit of a group; gives the file where its breaches are counted.
+fn limit_memory(version: Version, folder: &Path, bytes: u64) -> io::Result<File> {
+    let bytes = bytes.to_string();
+    match version {
+        Version::One => {
+            fs::write(folder.join("memory.limit_in_bytes"), &bytes)?;
+            // Not there where the kernel does not account for swap.
+            let _ = fs::write(folder.join("memory.memsw.limit_in_bytes"), &bytes);
+            File::open(folder.join("memory.oom_control"))
+        }
+        Version::Two => {
+            fs::write(folder.join("memory.max"), &bytes)?;
+            let _ = fs::write(folder.join("memory.swap.max"), "0");
+            File::open(folder.join("memory.events"))
+        }
     }
 }
 
@@ -171,10 +163,6 @@ fn make_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     }
-}
-
-fn door(folder: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).open(folder.join("cgroup.procs"))
 }
 
 /// Removes a group and whoever is still in it. `true` once it is not there any more.
@@ -193,17 +181,13 @@ fn remove(folder: &Path) -> bool {
     }
 }
 
-/// Removes the empty groups of helpers that ended without doing so.
+/// Removes the groups of helpers that ended without doing so. Should such a helper live after all, where this one cannot
+/// see it, its groups are in use, and cannot be removed.
 fn sweep(base: &Base) {
     for folder in groups_in(&base.folder) {
-        let helper = name_of(&folder).trim_start_matches(PREFIX).split('-').next().unwrap_or_default().to_owned();
-        let alive = Path::new("/proc").join(&helper).exists();
-        let old = folder
-            .metadata()
-            .and_then(|data| data.modified())
-            .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > FOREIGN_AGE));
-        if !alive && old {
-            // Fails if somebody is in there, and that is right.
+        let name = name_of(&folder);
+        let helper = name.trim_start_matches(PREFIX).split('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(helper).exists() {
             let _ = fs::remove_dir(&folder);
         }
     }
@@ -218,28 +202,8 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Tries a place out with a group, a limit and a process that joins it.
+/// Whether groups can be made in a place. Whether a process can be moved there shows when one is.
 fn can_use(base: &Base, controller: Controller) -> bool {
-    if base.version == Version::Two && !base.offers(controller) {
-        return false;
-    }
     let folder = base.folder.join(format!("{PREFIX}{}-try", std::process::id()));
-    let mut group = Group::default();
-    let made = match controller {
-        Controller::Memory => group.limit_memory(base, &folder, 1 << 30),
-        Controller::Pids => group.limit_processes(&folder, 16).map(drop),
-    };
-    let works = made.is_ok() && process_can_join(&group);
-    remove(&folder) && works
-}
-
-fn process_can_join(group: &Group) -> bool {
-    match sys::fork() {
-        Ok(Forked::Child) => sys::exit(i32::from(group.join().is_err())),
-        Ok(Forked::Parent(pid)) => {
-            let ended = waitpid(Pid::from_raw(pid), WaitOptions::empty());
-            matches!(ended, Ok(Some((_, status))) if status.exit_status() == Some(0))
-        }
-        Err(_) => false,
-    }
+    base.offers(controller) && fs::create_dir(&folder).is_ok() && remove(&folder)
 }

@@ -38,6 +38,9 @@ impl Controller {
 impl Base {
     /// Whether groups in here get `controller`; turns it on where that is allowed.
     pub(super) fn offers(&self, controller: Controller) -> bool {
+        if self.version == Version::One {
+            return true;
+        }
         let control = self.folder.join("cgroup.subtree_control");
         let on = || fs::read_to_string(&control).is_ok_and(|list| has_word(&list, controller.name()));
         on() || (fs::write(&control, format!("+{}", controller.name())).is_ok() && on())

@@ -8,7 +8,7 @@ use rustix::{
 };
 
 use super::{
-    cgroup::{Cgroups, Group},
+    cgroup::Group,
     exec::lower,
     sampling::{self, Sample},
 };
@@ -31,17 +31,16 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Decides how to keep the limits of tree `number`. Before confinement, since groups lie outside.
-    pub(super) fn new(limits: ProcessLimits, cgroups: &Cgroups, number: u64, confined: bool) -> Self {
-        let group = cgroups.make(number, &limits);
+    /// Decides how to keep a tree's limits. Before confinement, since groups lie outside.
+    pub(super) fn new(limits: ProcessLimits, mut group: Group, confined: bool) -> Self {
         let memory = match limits.memory_bytes {
             None => LimitMethod::None,
-            Some(_) if group.keeps_memory => LimitMethod::Cgroup,
+            Some(bytes) if group.limit_memory(bytes) => LimitMethod::Cgroup,
             Some(_) => LimitMethod::Sampling,
         };
         let processes = match limits.max_processes {
             None => LimitMethod::None,
-            Some(_) if group.keeps_processes() => LimitMethod::Cgroup,
+            Some(count) if group.limit_processes(count) => LimitMethod::Cgroup,
             Some(_) if confined && has_own_count() => LimitMethod::Rlimit,
             Some(_) => LimitMethod::Sampling,
         };
@@ -54,7 +53,6 @@ impl Keeper {
 
     /// Puts the calling process, which is to become the program, under the limits.
     pub(super) fn apply(&self) -> io::Result<()> {
-        self.group.join()?;
         if let Some(most) = self.most_processes_of_user() {
             lower(Resource::Nproc, most, most)?;
         }

@@ -1,7 +1,8 @@
-//! The helper process: takes requests from the server and forks a supervisor for each tree.
+//! The helper process: keeps supervisors ready and cleans up behind them.
 //!
-//! One thread, no runtime, little memory: a fork of it is cheap and may run any code. It ends when the line to the
-//! server closes, however the server ended, and leaves nothing behind.
+//! One thread, no runtime, little memory: a fork of it is cheap and may run any code. Requests go from the server
+//! straight to supervisors that were forked ahead and wait on the line of their place; the helper forks the next one
+//! when one has taken a request. It ends when the server is gone, however that came about, and leaves nothing behind.
 
 mod cgroup;
 mod exec;
@@ -10,6 +11,7 @@ mod kill;
 mod limits;
 mod requests;
 mod sampling;
+mod spares;
 mod supervisor;
 
 use std::{
@@ -20,16 +22,12 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
     process::{Pid, Signal, WaitOptions, set_child_subreaper, set_parent_process_death_signal, setsid, wait},
 };
 
-use skillz_sandbox::builtin::Confinement;
-
-use self::cgroup::Cgroups;
-use crate::{
-    sys::{self, Forked},
-    wire::{Event, Failure, Place},
-};
+use self::{cgroup::Cgroups, spares::Spares};
+use crate::sys;
 
 /// How long the supervisors get to end their trees once the server is gone, before the helper kills what is left.
 const FAREWELL: Duration = Duration::from_millis(800);
@@ -37,37 +35,29 @@ const FAREWELL: Duration = Duration::from_millis(800);
 /// How often the helper looks for stragglers while it ends.
 const FAREWELL_STEP: Duration = Duration::from_millis(20);
 
-/// Runs the helper process. Its stdin is the line to the server.
+/// Runs the helper process. Its stdin is the line whose end is the server's.
 pub(crate) fn run() -> ! {
     let code = match Helper::new() {
-        Ok(helper) => helper.serve(),
-        // Nobody reads the helper's words; the server sees its line close.
-        Err(_) => 1,
+        Ok(Some(helper)) => helper.serve(),
+        // Nobody reads the helper's words; the server sees its lines close.
+        Ok(None) | Err(_) => 1,
     };
     sys::exit(code)
 }
 
 struct Helper {
-    line: OwnedFd,
+    /// Closes with the server.
+    life: OwnedFd,
     signals: OwnedFd,
-    /// What all confined trees share; made at the first one.
-    confinement: Option<Confinement>,
+    spares: Spares,
     cgroups: Cgroups,
-    /// The number of the last tree.
-    last_number: u64,
     /// Supervisors alive, with the numbers of their trees. Any other child is an orphan that lost its supervisor.
     supervisors: HashMap<i32, u64>,
 }
 
-/// What the helper is to do.
-enum Next {
-    Nothing,
-    Supervise(Place, requests::Descriptors),
-    End,
-}
-
 impl Helper {
-    fn new() -> std::io::Result<Self> {
+    /// `None` if the server is gone already.
+    fn new() -> std::io::Result<Option<Self>> {
         // A group of its own: what is sent to the server's group must not hit the one that cleans up.
         let _ = setsid();
         let _ = rustix::thread::set_name(c"tool-launcher");
@@ -76,65 +66,50 @@ impl Helper {
         // The closing line says it as well; this also holds if somebody else got hold of the server's end.
         set_parent_process_death_signal(Some(Signal::TERM))?;
         sys::close_others_on_exec();
-        let line = sys::stdin()?;
-        let nothing =
-            rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
+        let life = sys::stdin()?;
+        let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         sys::place(nothing.as_fd(), 0)?;
         let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
-        Ok(Self { line, signals, confinement: None, cgroups: Cgroups::find(), last_number: 0, supervisors: HashMap::new() })
+        let Some(lines) = requests::receive_lines(&life) else { return Ok(None) };
+        let spares = Spares::new(lines)?;
+        Ok(Some(Self { life, signals, spares, cgroups: Cgroups::find(), supervisors: HashMap::new() }))
     }
 
     fn serve(mut self) -> i32 {
         loop {
-            match self.next() {
-                Next::Nothing => {}
-                Next::End => return self.end(),
-                Next::Supervise(place, descriptors) => match self.fork(place) {
-                    Ok(Forked::Parent(pid)) => {
-                        self.supervisors.insert(pid, self.last_number);
+            if !self.attend() {
+                return self.end();
+            }
+            while let Some(place) = self.spares.wanted() {
+                match self.spares.fork(place) {
+                    Some(sys::Forked::Parent(pid)) => {
+                        self.supervisors.insert(pid, self.spares.last_number());
                     }
-                    Ok(Forked::Child) => {
-                        let Self { line, signals, confinement, cgroups, last_number, .. } = self;
-                        // The server must see its line close when the helper is gone.
-                        drop((line, signals));
-                        supervisor::run(descriptors, &supervisor::Means { confinement, cgroups, number: last_number })
+                    Some(sys::Forked::Child) => {
+                        let Self { life, signals, spares, cgroups, .. } = self;
+                        // Nothing of the helper's must stay open in there, or its end could not be seen.
+                        drop((life, signals));
+                        supervisor::run(spares.into_means(place, cgroups))
                     }
-                    Err(failure) => supervisor::tell(&descriptors.control, &Event::Failed(failure)),
-                },
+                    None => {}
+                }
             }
         }
     }
 
-    fn fork(&mut self, place: Place) -> Result<Forked, Failure> {
-        self.last_number += 1;
-        let Place::Confined { network } = place else {
-            let failed = |error| Failure::Setup { message: format!("the helper could not fork: {error}") };
-            return sys::fork().map_err(failed);
-        };
-        let confinement = self.confinement.get_or_insert_with(Confinement::prepare);
-        confinement.refresh();
-        let refused = |error| Failure::Sandbox { reason: Confinement::refused(&error).to_string() };
-        sys::fork_into(confinement.namespaces(network)).map_err(refused)
-    }
-
-    /// Waits for something to do.
-    fn next(&mut self) -> Next {
-        let mut descriptors = [PollFd::new(&self.line, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+    /// Waits for something to happen. `false` once it is time to end.
+    fn attend(&mut self) -> bool {
+        let mut descriptors = vec![PollFd::new(&self.life, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+        descriptors.extend(self.spares.watched().map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN)));
         if poll(&mut descriptors, None).is_err() {
-            return Next::Nothing;
+            return true;
         }
-        let [line, signals] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
-        if signals && !self.take_signals() {
-            return Next::End;
-        }
-        if !line {
-            return Next::Nothing;
-        }
-        match requests::receive(&self.line) {
-            requests::Received::Request(place, descriptors) => Next::Supervise(place, descriptors),
-            requests::Received::Nothing => Next::Nothing,
-            requests::Received::Closed => Next::End,
-        }
+        let happened = |index: usize| descriptors.get(index).is_some_and(|descriptor| !descriptor.revents().is_empty());
+        let (life, signals) = (happened(0), happened(1));
+        drop(descriptors);
+        self.spares.count_taken();
+        // Nothing is ever said on that line: it has closed.
+        !life && (!signals || self.take_signals())
     }
 
     /// Reaps the dead; `false` if the helper was told to end.
@@ -155,6 +130,7 @@ impl Helper {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             let Some(number) = self.supervisors.remove(&pid.as_raw_nonzero().get()) else { continue };
             lost_supervisor |= status.exit_status().is_none();
+            self.spares.forget(number);
             self.cgroups.remove(number);
         }
         if lost_supervisor {
@@ -166,8 +142,8 @@ impl Helper {
     fn kill_orphans(&mut self) {
         let deadline = Instant::now() + FAREWELL;
         while Instant::now() < deadline {
-            let orphans: Vec<i32> =
-                kill::children_of_self().into_iter().filter(|pid| !self.supervisors.contains_key(pid)).collect();
+            let children = kill::children_of_self();
+            let orphans: Vec<i32> = children.into_iter().filter(|pid| !self.supervisors.contains_key(pid)).collect();
             if orphans.is_empty() {
                 return;
             }
@@ -178,7 +154,7 @@ impl Helper {
         }
     }
 
-    /// Ends: the supervisors have seen the server's end of their sockets close, too, and kill their trees. What they do
+    /// Ends: the supervisors have seen the server's ends of their sockets close, too, and kill their trees. What they do
     /// not get done in time is killed here.
     fn end(mut self) -> i32 {
         let deadline = Instant::now() + FAREWELL;

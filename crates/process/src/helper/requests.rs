@@ -1,4 +1,4 @@
-//! Receiving a request: the descriptors of a new tree.
+//! Receiving descriptors: the lines at the start, and those of a new tree with each request.
 
 use std::{io::IoSliceMut, mem::MaybeUninit, os::fd::OwnedFd};
 
@@ -6,8 +6,6 @@ use rustix::{
     io::Errno,
     net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
 };
-
-use crate::wire::Place;
 
 /// What a new tree is connected with.
 pub(super) struct Descriptors {
@@ -18,40 +16,36 @@ pub(super) struct Descriptors {
     pub(super) stderr: OwnedFd,
 }
 
-/// What was on the line.
-pub(super) enum Received {
-    Request(Place, Descriptors),
-    /// Nothing that makes sense; go on.
-    Nothing,
-    /// The server is gone.
-    Closed,
+/// Receives one line for each place. `None` if the server is gone.
+pub(super) fn receive_lines(life: &OwnedFd) -> Option<[OwnedFd; 3]> {
+    receive(life)?.try_into().ok()
 }
 
-/// Takes one message off the line.
-pub(super) fn receive(line: &OwnedFd) -> Received {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    match recvmsg(line, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags) {
-        Ok(message) if message.bytes == 0 => Received::Closed,
-        Ok(_) => {
-            let [code] = byte;
-            match (Place::from_code(code), descriptors(&mut ancillary)) {
-                (Some(place), Some(descriptors)) => Received::Request(place, descriptors),
-                _ => Received::Nothing,
-            }
+/// Waits for a request. `None` if the server is gone.
+pub(super) fn receive_request(line: &OwnedFd) -> Option<Descriptors> {
+    loop {
+        // Anything else makes no sense; the sender sees its socket close.
+        if let Ok([control, stdin, stdout, stderr]) = <[OwnedFd; 4]>::try_from(receive(line)?) {
+            return Some(Descriptors { control, stdin, stdout, stderr });
         }
-        Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
-        Err(_) => Received::Closed,
     }
 }
 
-fn descriptors(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<Descriptors> {
-    let mut rights = ancillary.drain().filter_map(|message| match message {
+fn receive(line: &OwnedFd) -> Option<Vec<OwnedFd>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let bytes = loop {
+        match recvmsg(line, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Ok(message) => break message.bytes,
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    };
+    let rights = ancillary.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(rights) => Some(rights),
         _ => None,
     });
-    let mut rights = rights.next()?;
-    Some(Descriptors { control: rights.next()?, stdin: rights.next()?, stdout: rights.next()?, stderr: rights.next()? })
+    let descriptors = rights.flatten().collect();
+    (bytes > 0).then_some(descriptors)
 }

@@ -3,49 +3,100 @@
 //! It lives exactly as long as the tree. The server's end of the control socket is the tree's life line: when it
 //! closes, for whatever reason, the tree is killed.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::fd::{AsFd, OwnedFd},
+};
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    process::{Pid, WaitOptions, WaitStatus, set_child_subreaper, wait},
+    process::{Pid, Signal, WaitOptions, WaitStatus, set_child_subreaper, set_parent_process_death_signal, wait},
 };
+use skillz_sandbox::builtin::{Bounds, Confinement, Layout};
 
-use skillz_sandbox::builtin::{Bounds, Confinement};
-
-use super::{cgroup::Cgroups, exec, kill, limits::Keeper, requests::Descriptors};
+use super::{
+    cgroup::{Cgroups, Group},
+    exec, kill,
+    limits::Keeper,
+    requests::{self, Descriptors},
+};
 use crate::{
     Command, Exit, sys,
-    wire::{self, Event, Facts, Failure},
+    wire::{self, Event, Facts, Failure, Place},
 };
 
-/// What a supervisor works with, besides its request.
+/// What a supervisor works with.
 pub(super) struct Means {
+    /// Where requests for its place arrive.
+    pub(super) line: OwnedFd,
+    pub(super) place: Place,
     /// For those that were forked into namespaces.
     pub(super) confinement: Option<Confinement>,
     pub(super) cgroups: Cgroups,
     /// The tree's number.
     pub(super) number: u64,
+    /// Takes the number when a request was taken.
+    pub(super) tell_taken: OwnedFd,
 }
 
-/// Runs a supervisor in a freshly forked process.
-pub(super) fn run(descriptors: Descriptors, means: &Means) -> ! {
+/// What was made ahead of the request.
+struct Prepared {
+    signals: OwnedFd,
+    group: Group,
+    /// The badness by which the kernel chooses whom to kill for memory; open, since it is out of sight once confined.
+    badness: Option<File>,
+    layout: Option<(Confinement, Layout)>,
+}
+
+/// Runs a supervisor in a freshly forked process: prepares everything, waits for a request, carries it out.
+pub(super) fn run(means: Means) -> ! {
+    // Whoever only waits ends with the helper. A helper that ended before this was said has closed its lines.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let Means { line, place, confinement, cgroups, number, tell_taken } = means;
+    let prepared = prepare(place, confinement, &cgroups, number);
+    let Some(descriptors) = requests::receive_request(&line) else { sys::exit(0) };
+    let _ = set_parent_process_death_signal(None);
+    let _ = rustix::io::write(&tell_taken, &number.to_le_bytes());
+    drop((line, tell_taken));
     let Descriptors { control, stdin, stdout, stderr } = descriptors;
-    let outcome = supervise(&control, exec::Streams { stdin, stdout, stderr }, means);
-    if let Err(failure) = outcome {
+    let streams = exec::Streams { stdin, stdout, stderr };
+    if let Err(failure) = prepared.and_then(|prepared| supervise(&control, streams, prepared)) {
         tell(&control, &Event::Failed(failure));
     }
     sys::exit(0)
 }
 
-fn supervise(control: &OwnedFd, streams: exec::Streams, means: &Means) -> Result<(), Failure> {
-    let Some((command, purpose)) = receive_request(control) else { return Ok(()) };
-    let confined = command.policy.is_some();
-    let setup = |error: std::io::Error| Failure::Setup { message: format!("the helper could not watch over it: {error}") };
+fn prepare(place: Place, confinement: Option<Confinement>, cgroups: &Cgroups, number: u64) -> Result<Prepared, Failure> {
+    let setup = |error: io::Error| Failure::Setup { message: format!("the helper could not prepare for it: {error}") };
     set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| setup(error.into()))?;
     let signals = sys::watch_signals(&[libc::SIGCHLD]).map_err(setup)?;
-    let mut keeper = Keeper::new(command.limits.clone(), &means.cgroups, means.number, confined);
-    let landlock_abi = confine(means.confinement.as_ref(), &command, &streams)?;
-    let root = exec::start(&exec::Start { command: &command, purpose, streams: &streams, keeper: &keeper })?;
+    let group = cgroups.enter_new(number);
+    let badness = File::options().write(true).open("/proc/self/oom_score_adj").ok();
+    let layout = match (place, confinement) {
+        (Place::Confined { network }, Some(confinement)) => {
+            let layout = confinement.lay_out(network).map_err(|error| Failure::Sandbox { reason: error.to_string() })?;
+            Some((confinement, layout))
+        }
+        _ => None,
+    };
+    Ok(Prepared { signals, group, badness, layout })
+}
+
+fn supervise(control: &OwnedFd, streams: exec::Streams, prepared: Prepared) -> Result<(), Failure> {
+    let Some((command, purpose)) = receive_request(control) else { return Ok(()) };
+    let Prepared { signals, group, badness, layout } = prepared;
+    let confined = layout.is_some();
+    if confined != command.policy.is_some() {
+        return Err(Failure::Setup { message: "the request came to the wrong place".to_owned() });
+    }
+    let mut keeper = Keeper::new(command.limits.clone(), group, confined);
+    let landlock_abi = confine(layout, &command, &streams)?;
+    // Whoever is started has to be chosen before the supervisor, which has to tell about it.
+    set_badness(badness.as_ref(), b"300");
+    let root = exec::start(&exec::Start { command: &command, purpose, streams: &streams, keeper: &keeper });
+    set_badness(badness.as_ref(), b"0");
+    let root = root?;
     // The program alone holds the streams now, so that they end with it.
     drop(streams);
     let (memory, processes) = keeper.methods();
@@ -62,13 +113,20 @@ fn supervise(control: &OwnedFd, streams: exec::Streams, means: &Means) -> Result
 }
 
 /// Confines this process and so all that it starts. Gives the version of Landlock in force.
-fn confine(confinement: Option<&Confinement>, command: &Command, streams: &exec::Streams) -> Result<u8, Failure> {
-    let (Some(confinement), Some(policy)) = (confinement, &command.policy) else { return Ok(0) };
+fn confine(layout: Option<(Confinement, Layout)>, command: &Command, streams: &exec::Streams) -> Result<u8, Failure> {
+    let (Some((confinement, layout)), Some(policy)) = (layout, &command.policy) else { return Ok(0) };
     let bounds = Bounds { temporary_bytes: command.limits.memory_bytes };
     let streams = [&streams.stdin, &streams.stdout, &streams.stderr];
-    let entered = confinement.enter(policy, bounds, &streams);
+    let entered = confinement.enter(layout, policy, bounds, &streams);
     let entered = entered.map_err(|error| Failure::Sandbox { reason: error.to_string() })?;
     Ok(u8::try_from(entered.landlock_abi).unwrap_or(u8::MAX))
+}
+
+fn set_badness(badness: Option<&File>, value: &[u8]) {
+    if let Some(mut file) = badness {
+        // Where it cannot be set, the largest is chosen all the same.
+        let _ = file.write_all(value);
+    }
 }
 
 /// Waits for the end of the root, or for the server's word or end. Gives how the tree ended.

@@ -1,10 +1,10 @@
-//! The line to the helper process, and the thread that starts and reaps it.
+//! The lines to the helper process, and the thread that starts and reaps it.
 
 use std::{
     io::IoSlice,
     mem::MaybeUninit,
     os::{
-        fd::{BorrowedFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::process::CommandExt,
     },
     path::{Path, PathBuf},
@@ -18,6 +18,8 @@ use rustix::{
     net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg, socketpair},
 };
 
+use tokio::sync::watch;
+
 use crate::{HELPER_ARGUMENT, ProcessError, wire::Place};
 
 /// The helper's name in process lists. Without the server's name in it, so that `killall` and `pkill -f` of the server
@@ -27,53 +29,83 @@ const HELPER_NAME: &str = "tool-launcher";
 /// How long to wait before a full queue is tried again. It holds some 200 requests, which the helper takes at once.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// The line to a helper. Closing it ends the helper, and with it all that the helper started.
+/// The lines to a helper. Closing them ends the helper, and with it all that the helper started.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: OwnedFd,
+    /// The helper holds the other end for as long as it lives; nothing is said on it but the other lines' ends, once.
+    _life: OwnedFd,
+    /// One for each [`Place`].
+    lines: [OwnedFd; 3],
+    /// Tells when the helper has been reaped.
+    over: watch::Receiver<bool>,
 }
 
 impl Connection {
     /// Starts a helper.
     pub(crate) fn open(program: &Path) -> Result<Self, ProcessError> {
         let lost = |error: String| ProcessError::Launcher(format!("it could not be started: {error}"));
-        let flags = SocketFlags::CLOEXEC;
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(|error| lost(error.to_string()))?;
+        let pair = || {
+            let kind = SocketType::SEQPACKET;
+            socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(|error| lost(error.to_string()))
+        };
+        let (life, other_life) = pair()?;
+        let (open, other_open) = pair()?;
+        let (confined, other_confined) = pair()?;
+        let (connected, other_connected) = pair()?;
+        let others = [other_open.as_fd(), other_confined.as_fd(), other_connected.as_fd()];
+        send(&life, &others).map_err(|error| lost(error.to_string()))?;
+
         let program = running_binary(program);
         let (report, started) = mpsc::channel();
+        let (set_over, over) = watch::channel(false);
         // The helper asks to be told when its parent ends, and the kernel means the thread that forked it. So a thread
         // forks it that lives as long as the server and has nothing to do but reap it.
         std::thread::Builder::new()
             .name("helper-watch".to_owned())
-            .spawn(move || watch(&program, theirs, &report))
+            .spawn(move || {
+                start_and_reap(&program, other_life, &report);
+                set_over.send_replace(true);
+            })
             .map_err(|error| lost(error.to_string()))?;
         match started.recv() {
-            Ok(Ok(())) => Ok(Self { socket: ours }),
+            Ok(Ok(())) => Ok(Self { _life: life, lines: [open, confined, connected], over }),
             Ok(Err(error)) => Err(lost(error.to_string())),
             Err(_) => Err(lost("the thread that starts it ended".to_owned())),
         }
     }
 
-    /// Passes a tree's descriptors to the helper; `false` if it is gone.
+    /// Tells when the helper has been reaped, also after the lines are closed.
+    pub(crate) fn over(&self) -> watch::Receiver<bool> {
+        self.over.clone()
+    }
+
+    /// Passes a tree's descriptors to a supervisor in `place`; `false` if the helper is gone.
     pub(crate) async fn send(&self, place: Place, descriptors: &[BorrowedFd<'_>]) -> Result<bool, ProcessError> {
-        loop {
-            match self.try_send(place, descriptors) {
+        let [open, confined, connected] = &self.lines;
+        let line = match place {
+            Place::Open => open,
+            Place::Confined { network: false } => confined,
+            Place::Confined { network: true } => connected,
+        };
+        while !*self.over.borrow() {
+            match send(line, descriptors) {
                 Ok(()) => return Ok(true),
                 Err(Errno::AGAIN | Errno::NOBUFS) => tokio::time::sleep(RETRY).await,
-                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return Ok(false),
+                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => break,
                 Err(error) => return Err(ProcessError::Launcher(error.to_string())),
             }
         }
+        Ok(false)
     }
+}
 
-    fn try_send(&self, place: Place, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.socket, &[IoSlice::new(&[place.code()])], &mut ancillary, flags).map(drop)
-    }
+/// Sends descriptors, without waiting for room.
+fn send(line: &OwnedFd, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(line, &[IoSlice::new(b"d")], &mut ancillary, flags).map(drop)
 }
 
 /// The file to execute. Where `program` is the running binary, its in-memory link is used: the file may have been
@@ -84,7 +116,7 @@ fn running_binary(program: &Path) -> PathBuf {
 }
 
 /// Starts the helper, says so, and reaps it when it ends.
-fn watch(program: &Path, line: OwnedFd, report: &mpsc::Sender<std::io::Result<()>>) {
+fn start_and_reap(program: &Path, line: OwnedFd, report: &mpsc::Sender<std::io::Result<()>>) {
     let spawned = std::process::Command::new(program)
         .arg0(HELPER_NAME)
         .arg(HELPER_ARGUMENT)

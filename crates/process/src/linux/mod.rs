@@ -1,7 +1,7 @@
 //! The server's side of the helper process: starts it, keeps the line to it, and hands it requests.
 //!
-//! A request goes over the line as one byte with four file descriptors: the control socket of the new tree and the
-//! program's stdin, stdout and stderr. Everything else passes through the control socket (see `wire`).
+//! A request goes over a line as four file descriptors: the control socket of the new tree and the program's stdin,
+//! stdout and stderr. Everything else passes through the control socket (see `wire`).
 
 mod connection;
 mod probe;
@@ -11,6 +11,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -20,6 +21,9 @@ use tokio::net::unix::pipe;
 pub(crate) use self::tree::Tree;
 use self::{connection::Connection, tree::Started};
 use crate::{Child, Command, ProcessError, wire};
+
+/// How long [`Backend::close`] waits. The helper needs a moment only, if nobody holds a tree any more.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
 
 /// The helper process, started at need and again if it was lost.
 #[derive(Debug)]
@@ -47,6 +51,15 @@ impl Backend {
     pub(crate) async fn spawn(&self, command: &Command) -> Result<Child, ProcessError> {
         let (child, _started) = self.start(command, wire::Purpose::Run).await?;
         Ok(child)
+    }
+
+    /// Closes the lines and waits until the helper has ended, which it does once no tree is left.
+    pub(crate) async fn close(&self) {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut over) = connection.map(|connection| connection.over()) {
+            // Trees that somebody still holds keep it alive; it ends with them.
+            let _ = tokio::time::timeout(CLOSE_WAIT, over.wait_for(|over| *over)).await;
+        }
     }
 
     async fn start(&self, command: &Command, purpose: wire::Purpose) -> Result<(Child, Started), ProcessError> {

@@ -76,7 +76,7 @@ impl Host {
         let [private, shown, open, loose] = &paths;
         let arguments = format!("{port} {} {private} {shown} {open} {loose}", std::process::id());
         let script = format!("/usr/bin/python3 - {arguments} <<'END'\n{PROBE}\nEND");
-        let (exit, output) = self.server.run(SandboxKind::Builtin, &script, json!({"policy": policy}));
+        let (exit, output) = self.server.run(SandboxKind::Builtin, &script, &json!({"policy": policy}));
         assert_eq!(exit, "Code(0)", "{output}");
         serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}: {output}"))
     }

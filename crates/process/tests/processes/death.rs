@@ -28,7 +28,7 @@ async fn fugitive(launcher: &Launcher, script: &str) -> (skillz_process::Child, 
     command.policy = Some(Policy::default());
     let child = launcher.spawn(command).await.expect("it starts");
     let started =
-        || alive(&marker).iter().filter(|pid| name_of(**pid) == "sleep").count() >= 1 + usize::from(!script.contains("wait"));
+        || alive(&marker).iter().filter(|pid| name_of(**pid) == "sleep").count() > usize::from(!script.contains("wait"));
     until("the sleepers run", started);
     (child, marker)
 }
@@ -184,7 +184,7 @@ fn a_lost_supervisor_takes_its_tree_along() {
         assert!(answer["error"].as_str().is_some_and(|error| error.contains("supervisor")), "{answer}");
         until("all are gone", || alive(&marker).is_empty());
         until("no zombie stays", || descendants(helper).iter().all(|pid| stat_field(*pid, 0).as_deref() != Some("Z")));
-        let (exit, output) = server.run(sandbox, "echo still here", json!({}));
+        let (exit, output) = server.run(sandbox, "echo still here", &json!({}));
         assert_eq!((exit.as_str(), output.as_str()), ("Code(0)", "still here\n"));
     }
 }
@@ -194,7 +194,7 @@ fn five_hundred_rounds_leave_nothing() {
     for sandbox in SANDBOXES {
         let mut server = Server::start();
         let round = |server: &mut Server| {
-            server.run(sandbox, "sleep 0.001 & echo x", json!({"memory_bytes": 100_000_000, "max_processes": 20}))
+            server.run(sandbox, "sleep 0.001 & echo x", &json!({"memory_bytes": 100_000_000, "max_processes": 20}))
         };
         round(&mut server);
         let before = settled(&mut server);
@@ -228,6 +228,25 @@ fn helper_of(server: &Server) -> u32 {
 fn kill(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is there");
+}
+
+#[tokio::test]
+async fn closing_ends_the_helper_at_once() {
+    let launcher = launcher_with(SandboxKind::Builtin);
+    let mut command = shell("echo $PPID");
+    for policy in [None, Some(Policy::default())] {
+        command.policy = policy;
+        launcher.spawn(command.clone()).await.expect("it starts").wait().await.expect("it ends");
+    }
+    command.policy = None;
+    let supervisor = crate::support::output(&launcher, command).await;
+    let helper = stat_field(supervisor.trim().parse().expect("a number"), 1);
+    launcher.close().await;
+    assert_eq!(alive(supervisor.trim()), Vec::<u32>::new());
+    if let Some(helper) = helper {
+        assert!(!std::path::Path::new("/proc").join(helper).exists(), "ended and reaped");
+    }
+    launcher.spawn(shell("true")).await.expect("a new helper starts");
 }
 
 #[tokio::test]

@@ -20,11 +20,11 @@ fn memory_beyond_the_limit_ends_the_tree() {
     for mut server in servers() {
         for sandbox in SANDBOXES {
             for script in ["tail /dev/zero", "tail /dev/zero; exit 5", "sleep 300 & (exec tail /dev/zero) ; exit $?"] {
-                let (exit, output) = server.run(sandbox, script, json!({"memory_bytes": 60_000_000}));
+                let (exit, output) = server.run(sandbox, script, &json!({"memory_bytes": 60_000_000}));
                 assert_eq!(exit, "MemoryLimit", "{script} ({sandbox:?}): {output}");
             }
             let script = "head -c 20M /dev/zero | tail -c 10M | wc -c";
-            let (exit, output) = server.run(sandbox, script, json!({"memory_bytes": 60_000_000}));
+            let (exit, output) = server.run(sandbox, script, &json!({"memory_bytes": 60_000_000}));
             assert_eq!((exit.as_str(), output.as_str()), ("Code(0)", "10485760\n"), "{sandbox:?}");
         }
     }
@@ -37,10 +37,10 @@ fn processes_beyond_the_limit_are_not_started_or_end_the_tree() {
             // Perl gives up where the shell would try again and again.
             let script = r#"perl -e 'for (1..60) { my $p = fork; die $! unless defined $p; $p or exec "sleep", "60"; push @all, $p }
                 sleep 2; print "all\n"; kill "KILL", @all'"#;
-            let (exit, output) = server.run(sandbox, script, json!({"max_processes": 20}));
+            let (exit, output) = server.run(sandbox, script, &json!({"max_processes": 20}));
             let refused = output.contains("Resource temporarily unavailable");
             assert!(exit == "ProcessLimit" || refused, "{sandbox:?}: {exit} {output}");
-            let (exit, output) = server.run(sandbox, script, json!({"max_processes": 100}));
+            let (exit, output) = server.run(sandbox, script, &json!({"max_processes": 100}));
             assert_eq!((exit.as_str(), output.as_str()), ("Code(0)", "all\n"), "{sandbox:?}");
         }
     }
@@ -51,7 +51,7 @@ fn files_beyond_the_limit_are_not_written() {
     for mut server in servers() {
         for sandbox in SANDBOXES {
             let script = "f=$(mktemp); head -c 3000000 /dev/zero > $f; stat -c %s $f; rm $f; ulimit -c";
-            let (_, output) = server.run(sandbox, script, json!({"max_file_bytes": 1_000_000}));
+            let (_, output) = server.run(sandbox, script, &json!({"max_file_bytes": 1_000_000}));
             let numbers: Vec<&str> = output.lines().filter(|line| line.bytes().all(|byte| byte.is_ascii_digit())).collect();
             assert_eq!(numbers, ["1000000", "0"], "{sandbox:?}: {output}");
         }

@@ -1,4 +1,11 @@
 //! Real processes: started, followed, limited, confined, ended.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should say so, and its servers talk over stdout"
+)]
 
 mod confinement;
 mod death;

@@ -75,7 +75,7 @@ impl Server {
     }
 
     /// Runs a line of shell; gives exit and output.
-    pub(crate) fn run(&mut self, sandbox: SandboxKind, script: &str, more: Value) -> (String, String) {
+    pub(crate) fn run(&mut self, sandbox: SandboxKind, script: &str, more: &Value) -> (String, String) {
         let mut request = json!({"do": "run", "sandbox": sandbox, "script": script});
         let object = request.as_object_mut().expect("an object");
         object.extend(more.as_object().cloned().unwrap_or_default());

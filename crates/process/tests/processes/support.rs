@@ -1,5 +1,4 @@
 //! What the tests of this crate share.
-#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say so")]
 
 use std::{
     fs,

@@ -1,9 +1,9 @@
 //! The built-in sandbox of Linux: namespaces, a root of its own, Landlock, seccomp, no rights.
 //!
-//! [`Confinement::prepare`] runs once in the process that forks; [`Confinement::enter`] in each child that was forked
-//! into [`Confinement::namespaces`]. Neither needs any outside program. A process in there is alone with the
-//! system's folders (read-only) and what its [`Policy`] lists; it cannot get out of its namespaces, and what it may not
-//! see is not there.
+//! [`Confinement::prepare`] runs once in the process that forks. A child that was forked into
+//! [`Confinement::namespaces`] calls [`Confinement::lay_out`], which needs no policy and so can be done ahead of need,
+//! and then [`Confinement::enter`]. No outside program takes part. A process in there is alone with the system's folders
+//! (read-only) and what its [`Policy`] lists; it cannot get out of its namespaces, and what it may not see is not there.
 
 mod error;
 mod id_map;
@@ -82,7 +82,7 @@ impl Confinement {
         flags
     }
 
-    /// Looks at the system's folders again if they changed, for the children to come.
+    /// Looks at the system's folders again, for the children to come.
     pub fn refresh(&mut self) {
         self.system.refresh();
     }
@@ -92,22 +92,49 @@ impl Confinement {
         SandboxError::new("make namespaces", error.raw_os_error())
     }
 
-    /// Confines the calling process, which is the first of its namespaces, for good. It sees everything up to here and
-    /// only its policy from here on; its standard streams are handed to the identity that it takes on.
-    pub fn enter(&self, policy: &Policy, bounds: Bounds, streams: &[&OwnedFd]) -> Result<Entered, SandboxError> {
+    /// Prepares the calling process, which is the first of its namespaces: makes everything that does not depend on the
+    /// policy. The process still sees everything.
+    pub fn lay_out(&self, network: bool) -> Result<Layout, SandboxError> {
         if let Rights::User { uid, gid } = &self.rights {
             identity::map_self(*uid, *gid).context("map the user into its namespace")?;
         }
-        mounts::make_private().context("make mounts private")?;
-        let identity = view::build(self, policy, bounds)?;
+        mounts::make_one_way().context("part from the mounts outside")?;
+        let root = view::lay_out(&self.system)?;
         rustix::system::sethostname(b"sandbox").context("name the namespace")?;
-        if !policy.network {
+        if !network {
             // Programs talk to themselves over loopback; in this namespace nobody else is there to answer.
             loopback::bring_up().context("start the loopback device")?;
         }
+        Ok(Layout { root, network })
+    }
+
+    /// Confines the process that was laid out, for good. It sees everything up to here and only its policy from here on;
+    /// its standard streams are handed to the identity that it takes on.
+    pub fn enter(
+        mut self,
+        layout: Layout,
+        policy: &Policy,
+        bounds: Bounds,
+        streams: &[&OwnedFd],
+    ) -> Result<Entered, SandboxError> {
+        let mut layout = layout;
+        if self.system.refresh() {
+            layout.root = view::lay_out(&self.system)?;
+        }
+        if layout.network != policy.network {
+            return Err(SandboxError::path("/", "it was prepared for another kind of network, which is a fault of this server"));
+        }
+        let identity = view::finish(layout.root, &self, policy, bounds)?;
         identity::take_on(identity, matches!(self.rights, Rights::Administrator { .. }), streams)?;
         let landlock_abi = self.landlock.raise(policy)?;
         self.filter.install().context("install the system call filter")?;
         Ok(Entered { landlock_abi })
     }
+}
+
+/// A child's view as far as it does not depend on a policy.
+#[derive(Debug)]
+pub struct Layout {
+    root: root::Root,
+    network: bool,
 }

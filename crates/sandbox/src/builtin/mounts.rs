@@ -28,9 +28,9 @@ pub(super) enum Access {
     Device,
 }
 
-/// Keeps what is mounted here from showing outside, and the other way round.
-pub(super) fn make_private() -> Result<(), Errno> {
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+/// Keeps what is mounted here from showing outside; what is mounted outside still shows here.
+pub(super) fn make_one_way() -> Result<(), Errno> {
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
 }
 
 /// A copy of the mounts from `source` down, not attached to anything yet.

@@ -1,6 +1,7 @@
 //! A root of its own: a small memory file system in which everything else is mounted.
 //!
-//! Folders and files are made in it only, never in what is mounted there; and no link is followed on the way.
+//! Folders and files are made in it and in its own memory folders only, never in what is shown there of the host; and
+//! no link is followed on the way.
 
 use std::{
     ffi::OsStr,
@@ -26,7 +27,8 @@ const SIZE: u64 = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Root {
     descriptor: OwnedFd,
-    device: u64,
+    /// The file systems that belong to it.
+    devices: Vec<u64>,
 }
 
 impl Root {
@@ -34,7 +36,7 @@ impl Root {
         let descriptor = mounts::new_tmpfs(SIZE, "0755").context("make a root")?;
         mounts::attach_over_root(&descriptor).context("mount the root")?;
         let device = fstat(&descriptor).context("look at the root")?.st_dev;
-        Ok(Self { descriptor, device })
+        Ok(Self { descriptor, devices: vec![device] })
     }
 
     /// Makes a folder, and those above it; gives it opened.
@@ -58,9 +60,17 @@ impl Root {
         }
     }
 
-    /// Whether a folder is the root's own, and not something mounted in it.
+    /// Whether a folder is the root's own, and not something of the host's.
     fn is_own(&self, folder: impl AsFd) -> Result<bool, Errno> {
-        Ok(fstat(folder)?.st_dev == self.device)
+        Ok(self.devices.contains(&fstat(folder)?.st_dev))
+    }
+
+    /// Mounts a folder for temporary files, of at most `bytes`, which everybody may use.
+    pub(super) fn temporary(&mut self, path: &Path, bytes: u64) -> Result<(), SandboxError> {
+        let tree = mounts::new_tmpfs(bytes, "1777").context("make a folder for temporary files")?;
+        self.mount(path, &tree, true)?;
+        self.devices.push(fstat(&tree).context("look at a folder for temporary files")?.st_dev);
+        Ok(())
     }
 
     /// Mounts a tree at its path.

@@ -88,11 +88,11 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Looks again if something was added or removed.
-    pub(super) fn refresh(&mut self) {
+    /// Looks again if something was added or removed, and says so.
+    pub(super) fn refresh(&mut self) -> bool {
         let seen = [modified("/"), modified("/etc")];
         if self.seen == seen && !self.list.is_empty() {
-            return;
+            return false;
         }
         self.seen = seen;
         let folders: Vec<Entry> = FOLDERS.iter().filter_map(|path| entry(Path::new(path))).collect();
@@ -105,6 +105,7 @@ impl Entries {
             SETTING_PREFIXES.iter().any(|prefix| name.to_string_lossy().starts_with(prefix))
         });
         self.list.extend(others.filter_map(|found| entry(&found.path())));
+        true
     }
 
     pub(super) fn list(&self) -> &[Entry] {

@@ -16,7 +16,7 @@ use super::{
     mounts::{self, Access},
     root::Root,
     sources::{self, Owner, Source},
-    system::{Entry, NETWORK_SETTINGS},
+    system::{Entries, Entry, NETWORK_SETTINGS},
 };
 use crate::Policy;
 
@@ -42,23 +42,35 @@ struct Shown {
     folder: bool,
 }
 
-/// Makes the view and enters it. Gives the identity in which the policy's folders can be used as it says.
-pub(super) fn build(confinement: &Confinement, policy: &Policy, bounds: Bounds) -> Result<Identity, SandboxError> {
-    let sources = sources::open_all(policy, confinement.system.folders())?;
-    let (shown, identity) = choose_identity(&confinement.rights, &sources)?;
+/// Makes what is the same for all policies.
+pub(super) fn lay_out(system: &Entries) -> Result<Root, SandboxError> {
     let root = Root::new()?;
-    show_system(&root, confinement, policy.network)?;
+    show_system(&root, system)?;
     show_devices(&root)?;
-    let temporary = bounds.temporary_bytes.unwrap_or(TEMPORARY_BYTES);
-    for path in ["/tmp", "/dev/shm"] {
-        let tree = mounts::new_tmpfs(temporary, "1777").context("make a folder for temporary files")?;
-        root.mount(Path::new(path), &tree, true)?;
-    }
+    let processes = mounts::new_proc().context("mount a process file system")?;
+    root.mount(Path::new("/proc"), &processes, true)?;
     root.folder(Path::new("/var"))?;
     root.folder(Path::new("/run"))?;
     root.link(Path::new("/var/tmp"), Path::new("/tmp"))?;
     root.link(Path::new("/var/run"), Path::new("/run"))?;
+    Ok(root)
+}
+
+/// Adds what the policy shows and enters the view. Gives the identity in which the policy's folders can be used as it says.
+pub(super) fn finish(
+    mut root: Root,
+    confinement: &Confinement,
+    policy: &Policy,
+    bounds: Bounds,
+) -> Result<Identity, SandboxError> {
+    let sources = sources::open_all(policy, confinement.system.folders())?;
+    let (shown, identity) = choose_identity(&confinement.rights, &sources)?;
+    let temporary = bounds.temporary_bytes.unwrap_or(TEMPORARY_BYTES);
+    for path in ["/tmp", "/dev/shm"] {
+        root.temporary(Path::new(path), temporary)?;
+    }
     name_users(&root, identity)?;
+    show_names(&root, policy.network)?;
     for source in &sources {
         if let Source::Link { path, target } = source {
             root.link(path, target)?;
@@ -67,8 +79,6 @@ pub(super) fn build(confinement: &Confinement, policy: &Policy, bounds: Bounds) 
     for Shown { path, tree, folder } in &shown {
         root.mount(path, tree, *folder)?;
     }
-    let processes = mounts::new_proc().context("mount a process file system")?;
-    root.mount(Path::new("/proc"), &processes, true)?;
     root.enter()?;
     Ok(identity)
 }
@@ -144,18 +154,20 @@ fn first_writable_owner(sources: &[Source]) -> Identity {
     owners.min_by_key(|identity| identity.uid == 0).unwrap_or(Identity::NOBODY)
 }
 
-fn show_system(root: &Root, confinement: &Confinement, network: bool) -> Result<(), SandboxError> {
-    for entry in confinement.system.list() {
+fn show_system(root: &Root, system: &Entries) -> Result<(), SandboxError> {
+    for entry in system.list() {
         match entry {
             Entry::Real(path) => show_host(root, path, Access::ReadOnly)?,
             Entry::Link { path, target } => root.link(path, target)?,
         }
     }
+    Ok(())
+}
+
+/// How other machines are found, where there is a network. Not laid out ahead: these files are replaced as networks change.
+fn show_names(root: &Root, network: bool) -> Result<(), SandboxError> {
     if network {
-        for path in NETWORK_SETTINGS {
-            show_host(root, Path::new(path), Access::ReadOnly)?;
-        }
-        return Ok(());
+        return NETWORK_SETTINGS.iter().try_for_each(|path| show_host(root, Path::new(path), Access::ReadOnly));
     }
     root.file(Path::new("/etc/hosts"), "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n")
 }
