@@ -31,6 +31,11 @@ impl WasmRuntime {
     pub fn new(settings: WasmSettings) -> Self {
         Self { runner: Runner::new(&settings), maker: Maker::new(&settings) }
     }
+
+    /// How many guests run at this moment, those that wait for the server left out. For metrics.
+    pub fn running_guests(&self) -> usize {
+        self.runner.running()
+    }
 }
 
 #[async_trait]

@@ -21,6 +21,7 @@ use super::{
     ticker::Ticker,
     wasi,
 };
+use crate::http::HttpClients;
 
 /// Shortest wait between two looks at a clock that stands still.
 const CLOCK_CHECK: Duration = Duration::from_millis(10);
@@ -32,6 +33,7 @@ pub(crate) struct Caller {
     pub(crate) threads: Arc<GuestThreads>,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) modules: Arc<Modules>,
+    pub(crate) http: Arc<HttpClients>,
 }
 
 /// What the guest's thread hands back.
@@ -88,6 +90,7 @@ impl Caller {
             host,
             requests,
             network: call.grants.network.clone(),
+            http: Arc::clone(&self.http),
             ticker: Arc::clone(&self.ticker),
             reply: Vec::new(),
             answer: Answer::default(),

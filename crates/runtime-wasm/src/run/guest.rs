@@ -9,6 +9,7 @@ use wasmtime::ResourceLimiter;
 use wasmtime_wasi::p1::WasiP1Ctx;
 
 use super::ticker::Ticker;
+use crate::http::HttpClients;
 
 /// The data of a guest's store.
 pub(crate) struct Guest {
@@ -24,6 +25,7 @@ pub(crate) struct HostLink {
     /// Requests are carried out by the task that made the call, not on the guests' threads.
     pub(crate) requests: mpsc::UnboundedSender<HostRequest>,
     pub(crate) network: NetworkPermission,
+    pub(crate) http: Arc<HttpClients>,
     pub(crate) ticker: Arc<Ticker>,
     /// The last reply, until the guest takes it.
     pub(crate) reply: Vec<u8>,

@@ -111,8 +111,7 @@ async fn answer(guest: &mut Guest, message: Result<Message, Value>) -> wasmtime:
             }
         }
         "http/request" => {
-            let running = &link.tool_name;
-            let reply = match http::request(running, &link.network, params).await {
+            let reply = match http::request(&link.http, &link.tool_name, &link.network, params).await {
                 Ok(response) => json!({"result": response}),
                 Err(error) => {
                     if error.refused {

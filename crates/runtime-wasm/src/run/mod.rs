@@ -43,7 +43,7 @@ impl Runner {
             threads: Arc::clone(&threads),
             engines: Engines::new(Arc::clone(&ticker)),
         });
-        Self { caller: Caller { threads, ticker, modules: Arc::new(modules) } }
+        Self { caller: Caller { threads, ticker, modules: Arc::new(modules), http: Arc::default() } }
     }
 
     /// The module in a file, if it is in memory.
@@ -64,6 +64,11 @@ impl Runner {
         module: Arc<Loaded>,
     ) -> Result<ToolOutcome, ToolError> {
         self.caller.call(call, host, module).await
+    }
+
+    /// How many guests are alive, those that wait for the host left out.
+    pub(crate) fn running(&self) -> usize {
+        self.caller.ticker.running()
     }
 
     /// Lets go of the modules in a folder.

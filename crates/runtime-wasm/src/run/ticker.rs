@@ -56,6 +56,11 @@ impl Ticker {
         Waiting(Arc::clone(self))
     }
 
+    /// How many guests run.
+    pub(crate) fn running(&self) -> usize {
+        self.shared.running.load(Ordering::SeqCst)
+    }
+
     fn start_one(&self) {
         self.shared.running.fetch_add(1, Ordering::SeqCst);
         let thread = self.thread.get_or_init(|| self.start());

@@ -3,10 +3,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use skillz_process::Launcher;
 use skillz_runtime_wasm::{WasmRuntime, WasmSettings};
@@ -17,9 +19,13 @@ use skillz_tool::{
 };
 use tempfile::TempDir;
 
-/// A host with memory for one tool, and one tool to call: `shout`.
+/// What a host does when `again` is called.
+pub type Again = Box<dyn Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync>;
+
+/// A host with memory for one tool, and three tools to call: `shout`, `wait` and `again`.
 #[derive(Default)]
 pub struct TestHost {
+    pub again: OnceLock<Again>,
     pub memory: Mutex<Map<String, Value>>,
     pub logs: Mutex<Vec<String>>,
     pub progress: Mutex<Vec<Progress>>,
@@ -39,6 +45,7 @@ impl Host for TestHost {
                 self.released.notified().await;
                 Ok(Value::Null)
             }
+            "again" => self.again.get().unwrap()(arguments).await,
             _ => Err(ToolError::new(ErrorKind::NotFound, format!("There is no tool `{name}`"))),
         }
     }
@@ -106,9 +113,14 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut WasmSettings)) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let runtime = runtime_in(home.path());
-        Self { home, runtime, host: Arc::default() }
+        let mut settings = settings_in(home.path());
+        change(&mut settings);
+        Self { home, runtime: Arc::new(WasmRuntime::new(settings)), host: Arc::default() }
     }
 
     /// Publishes WebAssembly text without a build.
@@ -151,13 +163,17 @@ impl Bench {
 }
 
 pub fn runtime_in(home: &Path) -> Arc<WasmRuntime> {
+    Arc::new(WasmRuntime::new(settings_in(home)))
+}
+
+pub fn settings_in(home: &Path) -> WasmSettings {
     let launcher = Launcher::new(std::env::current_exe().unwrap(), SandboxKind::Auto);
     let mut settings = WasmSettings::new(home.join("cache"), launcher);
     settings.toolchain.search_path = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
     settings.toolchain.user_home = std::env::home_dir();
     settings.toolchain.cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     settings.toolchain.rustup_home = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
-    Arc::new(WasmRuntime::new(settings))
+    settings
 }
 
 pub fn tool_in(directory: PathBuf, manifest: Manifest) -> Arc<Tool> {
@@ -176,6 +192,23 @@ pub fn call_of(tool: &Arc<Tool>, arguments: Value) -> ToolCall {
         limits,
         grants: Grants::default(),
         context: CallContext::default(),
+    }
+}
+
+/// A call that may take so long.
+pub fn timed(tool: &Arc<Tool>, arguments: Value, timeout: Duration) -> ToolCall {
+    let mut call = call_of(tool, arguments);
+    call.limits.timeout = timeout;
+    call.clock = CallClock::start(timeout);
+    call
+}
+
+/// Waits until something holds, and fails if it never does.
+pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what} never came about");
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
