@@ -63,7 +63,7 @@ pub(crate) fn look(layout: &Layout, name: &str, known: Option<&Folder>) -> Optio
         Loaded::Nothing => None,
         Loaded::Skill => Some(Folder { walk, service: None, condition: Condition::Skill }),
         Loaded::Broken(broken) => Some(broken_folder(layout, name, walk, service, broken)),
-        Loaded::Good(found) => Some(good_folder(layout, *found, known)),
+        Loaded::Good(found) => Some(good_folder(layout, &found, known)),
     };
     if folder.is_none() && known.is_none() {
         return None;
@@ -85,7 +85,7 @@ fn broken_folder(layout: &Layout, name: &str, walk: Option<Walk>, service: Optio
     Folder { walk, service, condition: Condition::Broken(broken) }
 }
 
-fn good_folder(layout: &Layout, found: Found, known: Option<&Folder>) -> Folder {
+fn good_folder(layout: &Layout, found: &Found, known: Option<&Folder>) -> Folder {
     let walk = Some(found.walk.clone());
     let good = |service: Arc<Tool>| Folder { walk: walk.clone(), service: Some(service), condition: Condition::Good };
     let edited = |service: Option<Arc<Tool>>| {
@@ -99,18 +99,18 @@ fn good_folder(layout: &Layout, found: Found, known: Option<&Folder>) -> Folder 
     let live_copy = live::of(layout, found.name.as_str(), found.version, &found.hash);
     match known.and_then(|known| known.service.as_ref()) {
         Some(tool) if tool.hash == found.hash && tool.version == found.version => match &live_copy {
-            Some(live) if !found.pristine && live::module_differs(&found, live) => edited(Some(from_live_copy(layout, tool))),
+            Some(live) if !found.pristine && live::module_differs(found, live) => edited(Some(from_live_copy(layout, tool))),
             _ => good(Arc::clone(tool)),
         },
-        Some(_) if found.is_recorded() => good(in_service(&found, live_copy.as_deref())),
+        Some(_) if found.is_recorded() => good(in_service(found, live_copy.as_deref())),
         Some(tool) => edited(Some(from_live_copy(layout, tool))),
         None if found.needs_build => edited(None),
-        None => match standing::before_edit(layout, &found) {
+        None => match standing::before_edit(layout, found) {
             Some(before) => edited(Some(before.tool_in(before.folder.clone()))),
             // Changed since it was published somewhere, and nobody here knows what it was before: it runs as
             // it is, and is looked at like any edit.
-            None if found.recorded_hash.is_some() && !found.is_recorded() => edited(Some(in_service(&found, None))),
-            None => good(in_service(&found, live_copy.as_deref())),
+            None if found.recorded_hash.is_some() && !found.is_recorded() => edited(Some(in_service(found, None))),
+            None => good(in_service(found, live_copy.as_deref())),
         },
     }
 }

@@ -93,7 +93,11 @@ fn split(text: &str) -> Option<Parts> {
         yaml.push_str(line);
         yaml.push('\n');
     }
-    let body = lines.map(|(_, line)| format!("{line}\n")).collect();
+    let mut body = String::new();
+    for (_, line) in lines {
+        body.push_str(line);
+        body.push('\n');
+    }
     closed.then_some(Parts { yaml, offset: start + 1, body })
 }
 
@@ -120,7 +124,7 @@ fn mend(yaml: &str) -> String {
         match rest.split_once(':') {
             Some((key, value)) if indentation == 0 && needs_quotes(key, value) => {
                 let quoted = value.trim().replace('\\', "\\\\").replace('"', "\\\"");
-                mended.push_str(&format!("{key}: \"{quoted}\""));
+                mended.extend([key, ": \"", quoted.as_str(), "\""]);
             }
             _ => mended.push_str(&rest.replace('\t', " ")),
         }

@@ -5,6 +5,7 @@
 //! own file, and the compiled module of a tool whose source is there.
 
 use std::{
+    fmt::Write as _,
     fs::File,
     io::{self, Read},
     path::Path,
@@ -39,7 +40,12 @@ pub(crate) fn content_hash(
         File::open(folder.join(&stamp.path))?.read_to_end(&mut content)?;
         update_with_length(&mut hasher, &content);
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut hexadecimal = String::with_capacity(64);
+    for byte in hasher.finalize() {
+        // Writing to a string does not fail.
+        let _ = write!(hexadecimal, "{byte:02x}");
+    }
+    Ok(hexadecimal)
 }
 
 /// The files that count.

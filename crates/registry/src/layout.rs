@@ -98,7 +98,7 @@ pub(crate) fn is_scrap(name: &OsStr) -> bool {
     let exact = ["__pycache__", ".git", ".hg", ".svn", ".DS_Store", "4913", "___jb_tmp___", "___jb_old___"];
     exact.contains(&name)
         || name.ends_with('~')
-        || name.ends_with(".pyc")
+        || Path::new(name).extension().is_some_and(|extension| extension == "pyc")
         || name.starts_with(".#")
         || (name.len() > 2 && name.starts_with('#') && name.ends_with('#'))
         || (name.starts_with('.') && [".swp", ".swo", ".swx"].iter().any(|suffix| name.ends_with(suffix)))

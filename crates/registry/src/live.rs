@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long a copy that is no longer current stays: calls that began before may still read from it.
-const LINGER: Duration = Duration::from_secs(600);
+const LINGER: Duration = Duration::from_mins(10);
 
 /// The copy of exactly what was found, where there is one.
 pub(crate) fn of(layout: &Layout, name: &str, version: Version, hash: &str) -> Option<PathBuf> {

@@ -147,7 +147,7 @@ impl Found {
             Err(reason) => return Ok(Err(reason)),
         };
         let recorded_hash = manifest.hash.clone();
-        let pristine = recorded_hash.is_some() && is_untouched(&walk, &manifest);
+        let pristine = recorded_hash.is_some() && is_untouched(&folder, &walk, &manifest);
         let hash = match &recorded_hash {
             Some(hash) if pristine => hash.clone(),
             _ => content_hash(&folder, &walk, &manifest, manifest_file, name.as_str())?,
@@ -222,11 +222,16 @@ fn guess_entry(name: &ToolName, walk: &Walk, manifest_file: &str) -> Result<Stri
     }
 }
 
-/// Whether every file has the time that publishing gave it, so that nothing needs to be read to know that
-/// nothing changed.
-fn is_untouched(walk: &Walk, manifest: &Manifest) -> bool {
+/// Whether every file and folder has the time that publishing gave it, so that nothing needs to be read to know
+/// that nothing changed. The time of a folder changes when a file comes or goes.
+fn is_untouched(folder: &Path, walk: &Walk, manifest: &Manifest) -> bool {
     let Some(published) = manifest.updated_at.as_deref().and_then(parse_time) else { return false };
-    walk.file(MANIFEST).is_some() && walk.files.iter().all(|stamp| stamp.modified == Some(published))
+    let is_untouched =
+        |folder: &Path| fs::metadata(folder).and_then(|metadata| metadata.modified()).is_ok_and(|time| time == published);
+    walk.file(MANIFEST).is_some()
+        && walk.files.iter().all(|stamp| stamp.modified == Some(published))
+        && is_untouched(folder)
+        && walk.folders.iter().all(|inner| is_untouched(&folder.join(inner)))
 }
 
 pub(crate) fn parse_time(text: &str) -> Option<SystemTime> {

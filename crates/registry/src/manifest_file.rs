@@ -121,6 +121,7 @@ fn open_no_follow(file: &Path) -> io::Result<File> {
 
 /// Upper case first letter.
 fn sentence(text: &str) -> String {
+    let text = text.replace("struct Manifest", "an object");
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
@@ -152,14 +153,14 @@ mod tests {
         check("{\n\"name\": \"a\",\n", "Some(3): EOF while parsing a value");
         check("{\n\"name\": 3}", "Some(2): Invalid type: integer `3`, expected a string");
         check("{\"name\": \"a\"}", "Some(1): Missing field `description`");
-        check("[]", "Some(1): Invalid length 0, expected struct Manifest");
+        check("[]", "Some(1): Invalid type: sequence, expected an object");
         check(
             "{\"name\": \"a\", \"description\": \"d\",\n\n\"tool_type\": \"python\"}",
             "Some(3): Unknown variant `python`, expected one of `wasm`, `script`, `pipeline`, `mcp`",
         );
         assert_eq!(outcome(MANIFEST, b"{\n\"\xff\xff"), "Some(2): It is not UTF-8");
         assert_eq!(outcome(MANIFEST, " ".repeat(4_000_001)), "None: It is larger than 4000000 bytes");
-        assert!(outcome(MANIFEST, format!("{{\"name\": {}", "[".repeat(5_000))).contains("Recursion limit exceeded"));
+        assert!(outcome(MANIFEST, format!("{{\"x\": {}", "[".repeat(5_000))).contains("Recursion limit exceeded"));
         assert_eq!(outcome("other", ""), "missing");
     }
 

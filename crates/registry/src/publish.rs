@@ -149,7 +149,7 @@ impl<'a> Ready<'a> {
         if fs::remove_dir(&history).is_err() {
             tree::sync_folders(&history)?;
         }
-        tree::sync_folder(self.staging.path())
+        tree::settle_folder(self.staging.path(), self.time)
     }
 }
 
@@ -161,10 +161,8 @@ fn check_expectation(
     edit: Option<&Walk>,
 ) -> Result<(), RegistryError> {
     let conflict = |found: String, expected: String| Err(RegistryError::Conflict { name: name.clone(), found, expected });
-    if let Standing::Broken { broken, .. } = standing {
-        if origin != Origin::Rollback {
-            return Err(RegistryError::Broken { broken: broken.clone() });
-        }
+    if let (Standing::Broken { broken, .. }, false) = (standing, origin == Origin::Rollback) {
+        return Err(RegistryError::Broken { broken: broken.clone() });
     }
     if let Some(edit) = edit {
         let unchanged = match standing {

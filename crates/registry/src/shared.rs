@@ -115,9 +115,7 @@ impl Shared {
 
     /// Looks at every tool that is there or was there. Blocks.
     pub(crate) fn refresh_all(&self) {
-        let mut names = self.names();
-        names.extend(load::list(&self.layout).unwrap_or_default());
-        self.refresh(names.iter().map(String::as_str));
+        self.refresh(self.names().iter().map(String::as_str));
     }
 
     /// Takes note of a tool that was just published here. Gives the tool as the catalog has it, unless others were
@@ -226,8 +224,11 @@ impl Shared {
         std::iter::once(root.clone()).chain(inner).collect()
     }
 
+    /// The tools that are known, and the folders that may be tools. Blocks.
     pub(crate) fn names(&self) -> BTreeSet<String> {
-        self.folders().keys().cloned().collect()
+        let mut names: BTreeSet<String> = self.folders().keys().cloned().collect();
+        names.extend(load::list(&self.layout).unwrap_or_default());
+        names
     }
 
     /// The tool that a path belongs to; `None` for what is no tool's.

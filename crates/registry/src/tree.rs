@@ -107,9 +107,18 @@ pub(crate) fn settle(folder: &Path, walk: &Walk, time: SystemTime) -> io::Result
         settle_file(&folder.join(&stamp.path), time)?;
     }
     for inner in walk.folders.iter().rev() {
-        sync_folder(&folder.join(inner))?;
+        settle_folder(&folder.join(inner), time)?;
     }
     Ok(())
+}
+
+/// Sets the time of a folder, and brings the names in it to the disk.
+pub(crate) fn settle_folder(folder: &Path, time: SystemTime) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(folder)?.set_modified(time)?;
+    #[cfg(not(unix))]
+    let _ = time;
+    sync_folder(folder)
 }
 
 /// Sets the time of a file, and brings it to the disk.

@@ -31,7 +31,7 @@ const LONGEST_UNREST: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_secs(1);
 
 /// Longest sleep while nothing happens.
-const IDLE: Duration = Duration::from_secs(3_600);
+const IDLE: Duration = Duration::from_hours(1);
 
 /// Keeps watching for as long as it lives.
 #[derive(Debug)]
@@ -51,6 +51,8 @@ enum Message {
     Changed(String),
     /// Something happened that the system cannot name: look at everything.
     Everything,
+    /// The folder that was watched is gone.
+    Gone,
     /// The system cannot watch any more.
     Lost(String),
     /// The registry is gone.
@@ -86,6 +88,8 @@ struct Unrest {
 /// The system's watcher, or why there is none.
 struct Watched {
     watcher: Option<RecommendedWatcher>,
+    /// The system has refused, and would refuse again.
+    given_up: bool,
 }
 
 fn follow(shared: &Weak<Shared>, queue: &Receiver<Message>, events: &Sender<Message>) {
@@ -125,7 +129,8 @@ impl Pending {
                 self.tools.entry(name).and_modify(|unrest| unrest.last = now).or_insert(Unrest { first: now, last: now });
             }
             Message::Everything => self.everything = true,
-            Message::Lost(reason) => watched.lose(&reason),
+            Message::Gone => watched.watcher = None,
+            Message::Lost(reason) => watched.give_up(&reason),
             Message::Stop => {}
         }
     }
@@ -143,17 +148,16 @@ impl Pending {
     }
 
     fn look(&mut self, shared: &Shared, watched: &mut Watched, now: Instant) {
-        if std::mem::take(&mut self.everything) {
+        let names = if std::mem::take(&mut self.everything) {
             self.tools.clear();
-            // Watched first: what changes after the look is then told.
-            watched.renew_all(shared);
-            shared.refresh_all();
-            return;
-        }
-        let is_ready = |unrest: &Unrest| !unrest.is_active(now) || now >= unrest.first + LONGEST_UNREST;
-        let names: BTreeSet<String> =
-            self.tools.iter().filter(|(_, unrest)| is_ready(unrest)).map(|(name, _)| name.clone()).collect();
+            shared.names()
+        } else {
+            let is_ready = |unrest: &Unrest| !unrest.is_active(now) || now >= unrest.first + LONGEST_UNREST;
+            let ready = self.tools.iter().filter(|(_, unrest)| is_ready(unrest));
+            ready.map(|(name, _)| name.clone()).collect()
+        };
         self.tools.retain(|name, _| !names.contains(name));
+        // Watched first: what changes after the look is then told.
         let watched_before = watched.renew_each(shared, &names);
         shared.refresh(names.iter().map(String::as_str));
         // New folders within a tool are watched only now, so what they hold is looked at once more.
@@ -178,7 +182,7 @@ impl Unrest {
 
 impl Watched {
     fn start(shared: &Weak<Shared>, events: &Sender<Message>) -> Self {
-        let mut watched = Self { watcher: None };
+        let mut watched = Self { watcher: None, given_up: false };
         if let Some(shared_now) = shared.upgrade() {
             watched.try_again(&shared_now, shared, events);
         }
@@ -186,6 +190,9 @@ impl Watched {
     }
 
     fn try_again(&mut self, shared: &Shared, weak: &Weak<Shared>, events: &Sender<Message>) {
+        if self.given_up {
+            return;
+        }
         // The folder may not be there before the first tool is; a folder that cannot be made is looked for each second.
         let _ = std::fs::create_dir_all(shared.layout.tools());
         let (weak, events) = (weak.clone(), events.clone());
@@ -209,8 +216,9 @@ impl Watched {
         }
     }
 
-    fn lose(&mut self, reason: &str) {
-        if self.watcher.take().is_some() {
+    fn give_up(&mut self, reason: &str) {
+        self.watcher = None;
+        if !std::mem::replace(&mut self.given_up, true) {
             tracing::warn!(reason, "the tools folder cannot be watched; it is looked at each second instead");
         }
     }
@@ -234,7 +242,7 @@ impl Watched {
         let _ = watcher.unwatch(folder);
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Err(error) if folder.exists() => {
-                self.lose(&format!("{error}; raise `fs.inotify.max_user_watches` to watch again after a restart"));
+                self.give_up(&format!("{error}; raise `fs.inotify.max_user_watches` to watch again after a restart"));
             }
             // Gone is gone.
             _ => {}
@@ -255,7 +263,7 @@ fn messages(shared: &Shared, event: notify::Result<Event>) -> Vec<Message> {
         return Vec::new();
     }
     if event.kind.is_remove() && event.paths.iter().any(|path| path == shared.layout.tools()) {
-        return vec![Message::Lost("the tools folder is gone".to_owned())];
+        return vec![Message::Gone];
     }
     event.paths.iter().filter_map(|path| shared.name_of(path)).map(Message::Changed).collect()
 }

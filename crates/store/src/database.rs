@@ -17,7 +17,7 @@ use crate::{failure::Failure, migrations::Migrations};
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// How long an operation waits for its turn in all. Transactions take milliseconds, so more means that
 /// a process hangs with the lock in its hands.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How much an acknowledged write must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use libsql::Connection;
 use crate::failure::Failure;
 
 /// How often a writing process looks for expired entries; they are invisible before, so this is housekeeping.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 /// Entries removed in one go, so that a sweep never holds others up for long.
 const SWEEP_ENTRIES: i64 = 500;
 

@@ -43,7 +43,7 @@ pub struct HistorySettings {
 impl HistorySettings {
     /// 100,000 entries, 30 days.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, max_entries: 100_000, max_age: Duration::from_secs(30 * 24 * 60 * 60) }
+        Self { path, max_entries: 100_000, max_age: Duration::from_hours(30 * 24) }
     }
 }
 

@@ -117,7 +117,9 @@ impl State {
                 // A file that was replaced or repaired meanwhile is opened anew.
                 self.connection = None;
                 let error = failure.into_store_error(&self.file.path);
-                jobs.into_iter().for_each(|job| job.fail(error.clone()));
+                for job in jobs {
+                    job.fail(error.clone());
+                }
             }
         }
     }
