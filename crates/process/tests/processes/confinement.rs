@@ -224,6 +224,26 @@ async fn tools_in_a_home_are_reached_through_empty_folders() {
     assert!(printed.contains("Read-only file system"), "{printed}");
 }
 
+#[test]
+fn changes_of_the_system_are_seen_and_containers_will_do() {
+    let etc = tempfile::tempdir().expect("a folder");
+    fs::copy("/etc/nsswitch.conf", etc.path().join("nsswitch.conf")).expect("copied");
+    let mut server = Server::start_in_container(etc.path());
+    let look = |server: &mut Server| {
+        let script = "ls /etc /.. | tr '\\n' ' '; cut -d' ' -f5 /proc/self/mountinfo | sort | uniq -d; head -c 1 /etc/shadow";
+        server.run(SandboxKind::Builtin, script, &json!({}))
+    };
+    let root = "/..:\nbin\ndev\netc\n".replace('\n', " ");
+    let (exit, before) = look(&mut server);
+    assert_eq!(exit, "Code(1)", "{before}");
+    assert!(before.starts_with("/..: ") && before.contains("/etc: group hosts nsswitch.conf passwd"), "{before}");
+    assert!(before.starts_with(&root), "{before}");
+    // The next supervisor has been prepared already, and has to notice.
+    fs::create_dir(etc.path().join("python9.9")).expect("made");
+    let after = look(&mut server).1;
+    assert_eq!(after, before.replace("passwd ", "passwd python9.9 "));
+}
+
 #[tokio::test]
 async fn what_cannot_be_shown_is_told() {
     let launcher = launcher_with(SandboxKind::Builtin);

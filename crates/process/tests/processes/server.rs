@@ -50,6 +50,15 @@ impl Server {
         server
     }
 
+    /// A server of the only user of a small container, in which `etc` is the folder `/etc`.
+    pub(crate) fn start_in_container(etc: &Path) -> Self {
+        let mut command = StdCommand::new("unshare");
+        let script = "mount --bind \"$1\" /etc && exec \"$0\" __test-server";
+        command.args(["--user", "--map-root-user", "--mount", "bash", "-c", script]);
+        command.arg(std::env::current_exe().expect("it runs")).arg(etc);
+        Self::start_from(command)
+    }
+
     fn start_from(mut command: StdCommand) -> Self {
         let mut process = command
             .arg(ARGUMENT)

@@ -37,9 +37,21 @@ impl Identity {
     pub(super) const NOBODY: Self = Self { uid: NOBODY, gid: NOBODY };
 }
 
-/// Whether this process may do all that a sandbox needs, without a user namespace.
+/// Whether this process may do all that a sandbox needs, without a user namespace of its own.
 pub(super) fn is_administrator() -> bool {
-    rustix::process::geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(NEEDED))
+    let has_rights = rustix::process::geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(NEEDED));
+    // Root of a small container has all rights in there, and cannot become anybody else.
+    has_rights && knows_nobody("/proc/self/uid_map") && knows_nobody("/proc/self/gid_map")
+}
+
+fn knows_nobody(map: &str) -> bool {
+    fs::read_to_string(map).is_ok_and(|map| map.lines().any(|line| covers(line, NOBODY)))
+}
+
+/// Whether a line of a map (first id inside, first id outside, count) has `id` inside.
+fn covers(line: &str, id: u32) -> bool {
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    matches!(numbers.as_slice(), [first, _, count] if (*first..first + count).contains(&u64::from(id)))
 }
 
 /// Makes the user known in the user namespace that this process was forked into, under its own number.
@@ -89,5 +101,19 @@ fn drop_bounding_set() {
         if remove_capability_from_bounding_set(capability).is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_tell_who_is_known() {
+        assert!(covers("         0          0 4294967295", NOBODY));
+        assert!(covers("0 100000 65536", NOBODY));
+        assert!(!covers("0 1000 1", NOBODY));
+        assert!(!covers("1 100000 65533", NOBODY));
+        assert!(!covers("nonsense", NOBODY));
     }
 }

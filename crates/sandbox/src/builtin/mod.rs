@@ -117,14 +117,15 @@ impl Confinement {
         bounds: Bounds,
         streams: &[&OwnedFd],
     ) -> Result<Entered, SandboxError> {
-        let mut layout = layout;
+        let Layout { mut root, network } = layout;
         if self.system.refresh() {
-            layout.root = view::lay_out(&self.system)?;
+            root.discard()?;
+            root = view::lay_out(&self.system)?;
         }
-        if layout.network != policy.network {
+        if network != policy.network {
             return Err(SandboxError::path("/", "it was prepared for another kind of network, which is a fault of this server"));
         }
-        let identity = view::finish(layout.root, &self, policy, bounds)?;
+        let identity = view::finish(root, &self, policy, bounds)?;
         identity::take_on(identity, matches!(self.rights, Rights::Administrator { .. }), streams)?;
         let landlock_abi = self.landlock.raise(policy)?;
         self.filter.install().context("install the system call filter")?;

@@ -110,6 +110,16 @@ pub(super) fn change_root(root: impl AsFd) -> Result<(), Errno> {
     // Both in one place: the old root ends up on top of the new one, and is taken off there.
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
+    chdir(Path::new("/"))?;
+    // Were anything left on top of the root, this would lead there.
+    let (root, above) = (rustix::fs::stat("/")?, rustix::fs::stat("/..")?);
+    if (root.st_dev, root.st_ino) == (above.st_dev, above.st_ino) { Ok(()) } else { Err(Errno::BUSY) }
+}
+
+/// Takes a tree that was mounted over the root off again.
+pub(super) fn detach_from_root(root: impl AsFd) -> Result<(), Errno> {
+    fchdir(root)?;
+    unmount(".", UnmountFlags::DETACH)?;
     chdir(Path::new("/"))
 }
 

@@ -112,6 +112,11 @@ impl Root {
         std::fs::File::from(file).write_all(content.as_bytes()).context("write a file of the root")
     }
 
+    /// Takes the root down again.
+    pub(super) fn discard(self) -> Result<(), SandboxError> {
+        mounts::detach_from_root(&self.descriptor).context("take down an old root")
+    }
+
     /// Makes the root the process's own.
     pub(super) fn enter(self) -> Result<(), SandboxError> {
         mounts::change_root(&self.descriptor).context("change the root")?;
