@@ -23,6 +23,8 @@ pub trait ClientPort: Send + Sync {
     async fn ask_user(&self, message: &str, schema: Value) -> Result<Answer, ToolError>;
     /// Asks the client's model (MCP sampling).
     async fn sample(&self, parameters: Value) -> Result<Value, ToolError>;
+    /// Takes note that a tool needed what the client has no capability for; its request is refused without asking.
+    fn refused(&self, _needed: ClientCapabilities) {}
     /// Passes progress on; does nothing without a token.
     fn progress(&self, progress: Progress);
     /// Passes a log message on, with the tool's name as its logger; the port filters by the client's level.

@@ -4,11 +4,13 @@
 //! their own permissions, progress carries the client's token. While the client is asked, the clocks of the call
 //! and of all that wait for it stand still.
 
-use std::{path::Path, sync::Arc};
+use std::{borrow::Cow, fmt::Write, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use skillz_tool::{Answer, BUILTIN_NAMES, ErrorKind, Host, LogLevel, PauseGuard, Progress, StoreError, ToolError};
+use skillz_tool::{
+    Answer, BUILTIN_NAMES, ClientCapabilities, ErrorKind, Host, LogLevel, PauseGuard, Progress, StoreError, ToolError,
+};
 
 use crate::{
     ListRequest,
@@ -62,8 +64,10 @@ impl EngineHost {
 
     async fn call_builtin(&self, name: &str, arguments: Map<String, Value>) -> Result<Value, ToolError> {
         if name != "list_tools" {
-            let message = format!("`{}` cannot call `{name}`: of the server's own tools, tools may call `list_tools` only", self.name);
-            return Err(ToolError::new(ErrorKind::Denied, message).with_hint("Host requests give a tool its memory; the rest is for clients"));
+            let message =
+                format!("`{}` cannot call `{name}`: of the server's own tools, tools may call `list_tools` only", self.name);
+            return Err(ToolError::new(ErrorKind::Denied, message)
+                .with_hint("Host requests give a tool its memory; the rest is for clients"));
         }
         let request: ListRequest = serde_json::from_value(Value::Object(arguments))
             .map_err(|error| ToolError::invalid(format!("The arguments of `list_tools` are wrong: {error}")))?;
@@ -74,7 +78,8 @@ impl EngineHost {
         match &self.only {
             Some(only) if !only.iter().any(|allowed| allowed == name) => {
                 let message = format!("This program may not call `{name}`: its `tools` names {}", quoted(only));
-                Err(ToolError::new(ErrorKind::Denied, message).with_hint(format!("Add `{name}` to `tools`, or leave `tools` out")))
+                Err(ToolError::new(ErrorKind::Denied, message)
+                    .with_hint(format!("Add `{name}` to `tools`, or leave `tools` out")))
             }
             _ => Ok(()),
         }
@@ -85,7 +90,10 @@ impl EngineHost {
 impl Host for EngineHost {
     async fn call_tool(&self, name: &str, arguments: Map<String, Value>) -> Result<Value, ToolError> {
         let Some(frame) = &self.frame else {
-            return Err(ToolError::new(ErrorKind::Unavailable, format!("`{name}` cannot be called while `{}` is being made", self.name)));
+            return Err(ToolError::new(
+                ErrorKind::Unavailable,
+                format!("`{name}` cannot be called while `{}` is being made", self.name),
+            ));
         };
         if BUILTIN_NAMES.contains(&name) {
             return self.call_builtin(name, arguments).await;
@@ -158,6 +166,7 @@ impl Host for EngineHost {
 
     async fn ask_user(&self, message: &str, schema: Value) -> Result<Answer, ToolError> {
         if !self.tree.capabilities.elicitation {
+            self.tree.client().refused(ClientCapabilities { elicitation: true, sampling: false });
             return Err(ToolError::new(ErrorKind::Unavailable, "This client cannot ask the user (it has no elicitation)")
                 .with_hint("Let the tool take the answer as an argument instead"));
         }
@@ -167,8 +176,12 @@ impl Host for EngineHost {
 
     async fn sample(&self, parameters: Value) -> Result<Value, ToolError> {
         if !self.tree.capabilities.sampling {
-            return Err(ToolError::new(ErrorKind::Unavailable, "This client does not let tools ask its model (it has no sampling)")
-                .with_hint("Let the tool return what the model is to work on instead"));
+            self.tree.client().refused(ClientCapabilities { elicitation: false, sampling: true });
+            return Err(ToolError::new(
+                ErrorKind::Unavailable,
+                "This client does not let tools ask its model (it has no sampling)",
+            )
+            .with_hint("Let the tool return what the model is to work on instead"));
         }
         let _pause = self.pause();
         self.tree.client().sample(parameters).await
@@ -193,8 +206,8 @@ impl Host for EngineHost {
         let message = secrets.hide(message);
         tracing::debug!(target: "skillz::tool", tool = %self.name, ?level, "{message}");
         let data = data.map(|data| match secrets.hide(&data.to_string()) {
-            std::borrow::Cow::Borrowed(_) => data,
-            std::borrow::Cow::Owned(hidden) => serde_json::from_str(&hidden).unwrap_or(Value::String(hidden)),
+            Cow::Borrowed(_) => data,
+            Cow::Owned(hidden) => serde_json::from_str(&hidden).unwrap_or(Value::String(hidden)),
         });
         self.tree.client().log(level, &self.name, &message, data);
     }
@@ -224,16 +237,8 @@ fn decode(text: &str) -> String {
         while let Some((before, after)) = rest.split_once('%') {
             next.push_str(before);
             let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(u8::is_ascii);
-            match byte {
-                Some(byte) => {
-                    next.push(char::from(byte));
-                    rest = after.get(2..).unwrap_or_default();
-                }
-                None => {
-                    next.push('%');
-                    rest = after;
-                }
-            }
+            next.push(byte.map_or('%', char::from));
+            rest = if byte.is_some() { after.get(2..).unwrap_or_default() } else { after };
         }
         next.push_str(rest);
         if next == decoded {
@@ -251,7 +256,7 @@ fn file_uri(path: &Path) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.' | b'~') {
             uri.push(char::from(*byte));
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri
@@ -271,8 +276,16 @@ mod tests {
     #[test]
     fn results_and_history_are_private_however_they_are_written() {
         for uri in [
-            "skillz://results/abc", "skillz://history", "skillz://history?failed=1", "SKILLZ://Results/abc", "skillz:///results/abc",
-            "skillz://%68istory", "skillz://%2568istory", "skillz:results/abc", " skillz://results/x", "skillz://./results/x",
+            "skillz://results/abc",
+            "skillz://history",
+            "skillz://history?failed=1",
+            "SKILLZ://Results/abc",
+            "skillz:///results/abc",
+            "skillz://%68istory",
+            "skillz://%2568istory",
+            "skillz:results/abc",
+            " skillz://results/x",
+            "skillz://./results/x",
         ] {
             assert!(is_private(uri), "{uri}");
         }

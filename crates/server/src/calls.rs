@@ -110,8 +110,8 @@ impl SkillzServer {
 async fn work(engine: Engine, request: CallToolRequestParams, port: Arc<CallPort>, form: Form) -> Ending {
     let CallToolRequestParams { name, arguments, .. } = request;
     if let Some(builtin) = builtin::find(&name) {
-        return Ok(match builtin.call(engine, arguments, port).await {
-            Ok(BuiltinReply::Value(value)) => convert::value_result(value),
+        return Ok(match builtin.call(engine.clone(), arguments, port).await {
+            Ok(BuiltinReply::Value(value)) => convert::call_result(engine.reply_with(builtin.name, value).await, form),
             Ok(BuiltinReply::Tool(reply)) => convert::call_result(*reply, form),
             Err(error) => convert::error_result(&error),
         });

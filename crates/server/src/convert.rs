@@ -79,15 +79,6 @@ pub(crate) fn call_result(reply: CallReply, form: Form) -> CallToolResult {
     result
 }
 
-/// A built-in's value: structured, and once more as compact text for clients that only read text.
-pub(crate) fn value_result(value: Value) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
-    if value.is_object() {
-        result.structured_content = Some(value);
-    }
-    result
-}
-
 /// A failure as a result that the model reads.
 pub(crate) fn error_result(error: &ToolError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.text())])

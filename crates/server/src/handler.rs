@@ -91,9 +91,10 @@ pub(crate) struct Shared {
 impl SkillzServer {
     /// A server over an engine, with a session for a local client. Running tools read its resources from now on.
     pub fn new(engine: Engine) -> Self {
-        engine.set_resources(Arc::new(HostResources { engine: engine.clone() }));
-        let shared = Shared { engine, parking: ParkingLot::new(), listing: Listing::default(), loaded_changes: OnceLock::new() };
-        Self { shared: Arc::new(shared), session: Arc::default() }
+        let shared =
+            Arc::new(Shared { engine, parking: ParkingLot::new(), listing: Listing::default(), loaded_changes: OnceLock::new() });
+        shared.engine.set_resources(Arc::new(HostResources { server: Arc::downgrade(&shared) }));
+        Self { shared, session: Arc::default() }
     }
 
     /// The same server with a new session, for another client. Cheap.

@@ -1,25 +1,29 @@
 //! The server's resources for running tools. They see the same as clients, but no results and no history:
 //! those belong to whoever made the calls.
 
+use std::sync::Weak;
+
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use skillz_engine::{Engine, ResourceSource};
+use skillz_engine::ResourceSource;
 use skillz_tool::{ErrorKind, ToolError};
 
 use crate::{
+    handler::Shared,
     read,
     resources::{self, Address},
 };
 
-/// Resources for running tools.
+/// Resources for running tools. The engine keeps this, so this must not keep the engine.
 pub(crate) struct HostResources {
-    pub(crate) engine: Engine,
+    pub(crate) server: Weak<Shared>,
 }
 
 #[async_trait]
 impl ResourceSource for HostResources {
     fn list(&self) -> Value {
-        let catalog = self.engine.catalog();
+        let Some(server) = self.server.upgrade() else { return json!({"resources": []}) };
+        let catalog = server.engine.catalog();
         let fixed = resources::fixed().into_iter().filter(|resource| is_open(&resource.uri));
         let tools = catalog.tools().map(|tool| resources::of_tool(tool));
         json!({"resources": fixed.chain(tools).collect::<Vec<_>>()})
@@ -32,7 +36,8 @@ impl ResourceSource for HostResources {
                 format!("Tools cannot read `{uri}`: results and the history belong to the client"),
             ));
         }
-        Ok(json!({"contents": [read::read(&self.engine, uri).await?]}))
+        let Some(server) = self.server.upgrade() else { return Err(ToolError::internal("The server is ending")) };
+        Ok(json!({"contents": [read::read(&server.engine, uri).await?]}))
     }
 }
 

@@ -60,23 +60,22 @@ pub(crate) struct ClientProfile {
 pub(crate) struct CallPort {
     mailbox: mpsc::Sender<Event>,
     profile: ClientProfile,
-    /// The first question that the client had no capability for.
-    refused: Arc<OnceLock<Question>>,
+    /// The first capability that was needed and that the client does not have.
+    missing: Arc<OnceLock<ClientCapabilities>>,
 }
 
 impl CallPort {
-    /// A port, the other end of its mailbox, and the place where a refused question is noted.
-    pub(crate) fn open(profile: ClientProfile) -> (Self, mpsc::Receiver<Event>, Arc<OnceLock<Question>>) {
+    /// A port, the other end of its mailbox, and the place where a missing capability is noted.
+    pub(crate) fn open(profile: ClientProfile) -> (Self, mpsc::Receiver<Event>, Arc<OnceLock<ClientCapabilities>>) {
         let (mailbox, events) = mpsc::channel(MAILBOX);
-        let refused = Arc::new(OnceLock::new());
-        (Self { mailbox, profile, refused: Arc::clone(&refused) }, events, refused)
+        let missing = Arc::new(OnceLock::new());
+        (Self { mailbox, profile, missing: Arc::clone(&missing) }, events, missing)
     }
 
     async fn ask(&self, question: Question) -> Result<Value, ToolError> {
         if !self.profile.abilities.answers(&question) {
-            let error = question.unanswerable();
-            let _ = self.refused.set(question);
-            return Err(error);
+            self.refused(question.needs());
+            return Err(question.unanswerable());
         }
         question.check()?;
         let (reply, answer) = oneshot::channel();
@@ -129,6 +128,10 @@ impl ClientPort for CallPort {
 
     async fn sample(&self, parameters: Value) -> Result<Value, ToolError> {
         self.ask(Question::Sample(parameters)).await
+    }
+
+    fn refused(&self, needed: ClientCapabilities) {
+        let _ = self.missing.set(needed);
     }
 
     fn progress(&self, progress: Progress) {

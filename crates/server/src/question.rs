@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CustomRequest, ElicitRequest, ElicitRequestParams,
-    InputRequest, ListRootsRequest, ServerRequest,
+    ElicitationCapability, InputRequest, ListRootsRequest, SamplingCapability, ServerRequest,
 };
 use serde_json::{Value, json};
-use skillz_tool::{Answer, CompiledSchema, ErrorKind, ToolError};
+use skillz_tool::{Answer, AnswerAction, ClientCapabilities as Needed, CompiledSchema, ErrorKind, ToolError};
 
 /// Longest name of a question, in bytes.
 const NAME_LENGTH: usize = 64;
@@ -80,15 +80,9 @@ impl Question {
         ToolError::new(ErrorKind::Unavailable, message).with_hint(format!("{way_out}, or use a client that has `{capability}`"))
     }
 
-    /// The capability that the question needs, as the protocol's error names it.
-    pub(crate) fn required_capability(&self) -> ClientCapabilities {
-        let mut required = ClientCapabilities::default();
-        match self {
-            Self::Form { .. } => required.elicitation = Some(rmcp::model::ElicitationCapability::default()),
-            Self::Sample(_) => required.sampling = Some(rmcp::model::SamplingCapability::default()),
-            Self::Roots => required.roots = Some(rmcp::model::RootsCapabilities::default()),
-        }
-        required
+    /// The capability that the question needs.
+    pub(crate) fn needs(&self) -> Needed {
+        Needed { elicitation: matches!(self, Self::Form { .. }), sampling: matches!(self, Self::Sample(_)) }
     }
 
     /// Checks the question against the protocol, so that a tool's mistake is the tool's failure.
@@ -132,7 +126,7 @@ impl Question {
     pub(crate) fn accepts(&self, answer: &Value) -> bool {
         match self {
             Self::Form { schema, .. } => match serde_json::from_value::<Answer>(answer.clone()) {
-                Ok(Answer { action: skillz_tool::AnswerAction::Accept, content }) => {
+                Ok(Answer { action: AnswerAction::Accept, content }) => {
                     let content = content.unwrap_or_else(|| json!({}));
                     CompiledSchema::new(schema.clone()).violations(&content).is_ok_and(|violations| violations.is_empty())
                 }
@@ -143,6 +137,18 @@ impl Question {
             Self::Roots => answer.get("roots").is_some_and(Value::is_array),
         }
     }
+}
+
+/// A missing capability as the protocol's error names it.
+pub(crate) fn required_capabilities(needed: Needed) -> ClientCapabilities {
+    let mut required = ClientCapabilities::default();
+    if needed.elicitation {
+        required.elicitation = Some(ElicitationCapability::default());
+    }
+    if needed.sampling {
+        required.sampling = Some(SamplingCapability::default());
+    }
+    required
 }
 
 /// Folders of a roots answer. Other URIs than `file:` mean nothing here.

@@ -61,20 +61,19 @@ fn shown(text: &str) -> String {
 async fn guide(engine: &Engine) -> Result<String, ToolError> {
     let request = ListRequest { detail: Detail::Signature, limit: Some(1_000), ..ListRequest::default() };
     let listed = engine.list(request).await?;
-    let mut now = format!("There are {} tools now.", listed.get("total").and_then(Value::as_u64).unwrap_or_default());
+    let total = listed.get("total").and_then(Value::as_u64).unwrap_or_default();
+    let mut lines = vec![format!("There are {total} tools now.")];
     for kind in ["wasm", "script", "pipeline", "mcp"] {
         let Some(signatures) = listed.get(kind).and_then(Value::as_array).filter(|signatures| !signatures.is_empty()) else {
             continue;
         };
-        now += &format!("\n\n{kind}:\n");
-        for signature in signatures.iter().take(GUIDE_TOOLS).filter_map(Value::as_str) {
-            now += &format!("\n- `{signature}`");
-        }
+        lines.push(format!("\n{kind}:\n"));
+        lines.extend(signatures.iter().take(GUIDE_TOOLS).filter_map(Value::as_str).map(|signature| format!("- `{signature}`")));
         if signatures.len() > GUIDE_TOOLS {
-            now += &format!("\n- and {} more, see `list_tools`", signatures.len() - GUIDE_TOOLS);
+            lines.push(format!("- and {} more, see `list_tools`", signatures.len() - GUIDE_TOOLS));
         }
     }
-    Ok(include_str!("../docs/guide.md").replace("{{now}}", &now))
+    Ok(include_str!("../docs/guide.md").replace("{{now}}", &lines.join("\n")))
 }
 
 /// All that is known of a tool.
@@ -98,14 +97,16 @@ async fn describe(engine: &Engine, tool: &Tool) -> Result<Value, ToolError> {
     let files = files(&tool.directory).await;
     let uris: Vec<String> = files.iter().map(|file| file_uri(tool.name.as_str(), file)).collect();
     described.insert("files".to_owned(), json!(uris));
-    if let Ok(path) = tool.source_path() {
-        if let Ok(source) = tokio::fs::read_to_string(path).await {
-            if source.len() <= SOURCE_SIZE {
-                described.insert("source_code".to_owned(), Value::String(source));
-            }
-        }
+    if let Some(source) = source(tool).await {
+        described.insert("source_code".to_owned(), Value::String(source));
     }
     Ok(Value::Object(described))
+}
+
+/// The source text, unless it is too long to show.
+async fn source(tool: &Tool) -> Option<String> {
+    let path = tool.source_path().ok()?;
+    tokio::fs::read_to_string(path).await.ok().filter(|source| source.len() <= SOURCE_SIZE)
 }
 
 /// Names of the files in a tool's folder, relative to it, sorted; hidden ones and what lies deeper than one

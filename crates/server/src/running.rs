@@ -14,13 +14,14 @@ use rmcp::{
     ErrorData,
     model::{CallToolResult, InputRequests, InputResponses},
 };
+use skillz_tool::ClientCapabilities;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     outlet::Outlet,
     port::{Ask, CallPort, ClientProfile, Event},
-    question::Question,
+    question::required_capabilities,
 };
 
 /// How long further questions are waited for after the first, so that those asked at once go in one round.
@@ -33,7 +34,7 @@ pub(crate) type Ending = Result<CallToolResult, ErrorData>;
 pub(crate) struct Running {
     events: mpsc::Receiver<Event>,
     work: AbortOnDropHandle<Ending>,
-    refused: Arc<OnceLock<Question>>,
+    missing: Arc<OnceLock<ClientCapabilities>>,
     /// Questions that wait for the client, by name.
     asked: BTreeMap<String, Ask>,
     /// Answers that nobody has asked for yet.
@@ -56,9 +57,9 @@ impl Running {
     where
         F: Future<Output = Ending> + Send + 'static,
     {
-        let (port, events, refused) = CallPort::open(profile);
+        let (port, events, missing) = CallPort::open(profile);
         let work = AbortOnDropHandle::new(tokio::spawn(work(Arc::new(port))));
-        Self { events, work, refused, asked: BTreeMap::new(), answers: BTreeMap::new(), named: 0 }
+        Self { events, work, missing, asked: BTreeMap::new(), answers: BTreeMap::new(), named: 0 }
     }
 
     /// Runs the call to its end, asking the client whatever comes up.
@@ -153,9 +154,9 @@ impl Running {
 
     /// In the stateless protocol a call that failed for want of a capability is an error of its own.
     fn judge(&self, ending: Ending) -> Ending {
-        match (&ending, self.refused.get()) {
-            (Ok(result), Some(question)) if result.is_error == Some(true) => {
-                Err(ErrorData::missing_required_client_capability(question.required_capability()))
+        match (&ending, self.missing.get()) {
+            (Ok(result), Some(needed)) if result.is_error == Some(true) => {
+                Err(ErrorData::missing_required_client_capability(required_capabilities(*needed)))
             }
             _ => ending,
         }

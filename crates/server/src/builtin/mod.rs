@@ -131,3 +131,28 @@ impl BuiltinReply {
         serde_json::to_value(value).map(Self::Value).map_err(ToolError::internal)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use skillz_tool::BUILTIN_NAMES;
+
+    use super::*;
+    use crate::convert;
+
+    #[test]
+    fn the_built_ins_are_those_of_the_vocabulary_and_their_schemas_are_valid() {
+        assert_eq!(ALL.map(|builtin| builtin.name), BUILTIN_NAMES);
+        for builtin in ALL {
+            assert!(builtin.schema().as_value().get("properties").is_some(), "{}", builtin.name);
+            assert!(builtin.schema().check_schema().is_ok(), "{}", builtin.name);
+        }
+    }
+
+    #[test]
+    fn they_take_little_of_a_clients_context() {
+        let tools: Vec<_> = ALL.iter().map(|builtin| convert::builtin(builtin)).collect();
+        let listed = serde_json::to_string(&tools).expect("tools serialise");
+        let tokens = tiktoken_rs::o200k_base().expect("the table is part of the crate").encode_ordinary(&listed).len();
+        assert!(tokens < 2_000, "{tokens} tokens");
+    }
+}
