@@ -33,9 +33,10 @@ impl Launcher {
         self.shared.sandbox
     }
 
-    /// Starts the helper process ahead of its first use, so that the first call does not pay for it.
+    /// Starts the helper process ahead of its first use and has it prepare for a confined tool without a network, so that
+    /// the first call pays for neither. Takes a millisecond or two.
     pub fn warm_up(&self) -> Result<(), ProcessError> {
-        self.shared.backend.warm_up()
+        self.shared.backend.warm_up(self.shared.sandbox)
     }
 
     /// Ends the helper process and waits until it is gone, for at most a second. For a server that ends in good order:

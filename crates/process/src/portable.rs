@@ -24,8 +24,8 @@ impl Backend {
         Self {}
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "the same form as on Linux")]
-    pub(crate) fn warm_up(&self) -> Result<(), ProcessError> {
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the same form as on Linux")]
+    pub(crate) fn warm_up(&self, _sandbox: SandboxKind) -> Result<(), ProcessError> {
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl Tree {
         Ok(Exit::Code(status.code().unwrap_or(-1)))
     }
 
-    #[expect(clippy::unused_async, clippy::unnecessary_wraps, reason = "the same form as on Linux")]
+    #[expect(clippy::unused_async, reason = "the same form as on Linux")]
     pub(crate) async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
         Ok(0)
     }

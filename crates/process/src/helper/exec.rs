@@ -11,6 +11,7 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, poll},
     pipe::{PipeFlags, pipe_with},
     process::{
         Pid, Resource, Rlimit, Signal, chdir, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit, setsid,
@@ -43,15 +44,21 @@ pub(super) struct Streams {
     pub(super) stderr: OwnedFd,
 }
 
-/// Starts the program and waits until it runs. Gives its process id.
-pub(super) fn start(start: &Start<'_>) -> Result<i32, Failure> {
+/// A program that was forked and may run already.
+pub(super) struct Starting {
+    pub(super) pid: i32,
+    /// Closed by a successful exec; otherwise carries the step that failed and why.
+    outcome: OwnedFd,
+}
+
+/// Starts the program.
+pub(super) fn start(start: &Start<'_>) -> Result<Starting, Failure> {
     let program = Program::new(start.command)?;
-    // Closed by a successful exec; otherwise carries the step that failed and why.
-    let (outcome_read, outcome_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| setup("make a pipe", &error.into()))?;
+    let (outcome, outcome_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| setup("make a pipe", &error.into()))?;
     let supervisor = getpid();
     match sys::fork().map_err(|error| setup("fork", &error))? {
         Forked::Child => {
-            drop(outcome_read);
+            drop(outcome);
             let failure = match become_program(start, &program, supervisor) {
                 Err(failure) => failure,
                 Ok(never) => match never {},
@@ -59,14 +66,24 @@ pub(super) fn start(start: &Start<'_>) -> Result<i32, Failure> {
             let _ = rustix::io::write(&outcome_write, &failure.encode());
             sys::exit(127)
         }
-        Forked::Parent(pid) => {
-            drop(outcome_write);
-            match StepFailure::read(&outcome_read) {
-                None => Ok(pid),
-                Some(failure) => {
-                    let _ = rustix::process::waitpid(Pid::from_raw(pid), rustix::process::WaitOptions::empty());
-                    Err(failure.into())
-                }
+        Forked::Parent(pid) => Ok(Starting { pid, outcome }),
+    }
+}
+
+impl Starting {
+    /// Waits until the program runs; `false` if the server lost interest before, as it may when a file system hangs.
+    pub(super) fn wait(&self, control: &OwnedFd) -> Result<bool, Failure> {
+        loop {
+            let mut descriptors = [PollFd::new(&self.outcome, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
+            if poll(&mut descriptors, None).is_err() {
+                continue;
+            }
+            let [started, told] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
+            if started {
+                return StepFailure::read(&self.outcome).map_or(Ok(true), |failure| Err(failure.into()));
+            }
+            if told {
+                return Ok(false);
             }
         }
     }

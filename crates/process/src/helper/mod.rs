@@ -46,7 +46,7 @@ pub(crate) fn run() -> ! {
 }
 
 struct Helper {
-    /// Closes with the server.
+    /// Closes with the server, and names places to prepare for.
     life: OwnedFd,
     signals: OwnedFd,
     spares: Spares,
@@ -108,8 +108,21 @@ impl Helper {
         let (life, signals) = (happened(0), happened(1));
         drop(descriptors);
         self.spares.count_taken();
-        // Nothing is ever said on that line: it has closed.
-        !life && (!signals || self.take_signals())
+        (!life || self.listen()) && (!signals || self.take_signals())
+    }
+
+    /// Hears which place the server will need; `false` if the server is gone.
+    fn listen(&mut self) -> bool {
+        let mut index = [0_u8; 1];
+        match rustix::io::read(&self.life, &mut index) {
+            Ok(1..) => {
+                let [index] = index;
+                self.spares.expect(usize::from(index));
+                true
+            }
+            Err(rustix::io::Errno::INTR) => true,
+            Ok(_) | Err(_) => false,
+        }
     }
 
     /// Reaps the dead; `false` if the helper was told to end.

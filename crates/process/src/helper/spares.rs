@@ -1,6 +1,7 @@
 //! Supervisors forked ahead of need: a call then pays neither for their fork nor for their namespaces and groups.
 //!
-//! A place gets its first spare when the first request for it arrives, so that what is never used costs nothing.
+//! A place gets its first spare when the first request for it arrives, or is expected, so that what is never used costs
+//! nothing.
 
 use std::{
     collections::HashMap,
@@ -32,7 +33,7 @@ pub(super) struct Spares {
     tell_taken: OwnedFd,
     /// The waiting ones by their numbers.
     waiting: HashMap<u64, Place>,
-    /// Places in which there were requests so far.
+    /// Places in which there were requests so far, or will be.
     used: [bool; 3],
     last_number: u64,
     /// Made when the first confined tree is wanted.
@@ -62,6 +63,13 @@ impl Spares {
     /// Notes that a supervisor does not wait any more.
     pub(super) fn forget(&mut self, number: u64) {
         self.waiting.remove(&number);
+    }
+
+    /// Expects a request in a place, by its index.
+    pub(super) fn expect(&mut self, index: usize) {
+        if let Some(used) = self.used.get_mut(index) {
+            *used = true;
+        }
     }
 
     /// A place that needs one more.

@@ -94,14 +94,18 @@ fn supervise(control: &OwnedFd, streams: exec::Streams, prepared: Prepared) -> R
     let landlock_abi = confine(layout, &command, &streams)?;
     // Whoever is started has to be chosen before the supervisor, which has to tell about it.
     set_badness(badness.as_ref(), b"300");
-    let root = exec::start(&exec::Start { command: &command, purpose, streams: &streams, keeper: &keeper });
+    let starting = exec::start(&exec::Start { command: &command, purpose, streams: &streams, keeper: &keeper });
     set_badness(badness.as_ref(), b"0");
-    let root = root?;
+    let starting = starting?;
     // The program alone holds the streams now, so that they end with it.
     drop(streams);
-    let (memory, processes) = keeper.methods();
-    tell(control, &Event::Started(Facts { memory, processes, landlock_abi }));
-    let exit = follow(control, &signals, root, &mut keeper);
+    let exit = if starting.wait(control)? {
+        let (memory, processes) = keeper.methods();
+        tell(control, &Event::Started(Facts { memory, processes, landlock_abi }));
+        follow(control, &signals, starting.pid, &mut keeper)
+    } else {
+        Exit::Signal(libc::SIGKILL)
+    };
     keeper.freeze();
     if confined {
         kill::end_namespace();

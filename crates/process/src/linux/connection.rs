@@ -32,8 +32,9 @@ const RETRY: Duration = Duration::from_millis(1);
 /// The lines to a helper. Closing them ends the helper, and with it all that the helper started.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// The helper holds the other end for as long as it lives; nothing is said on it but the other lines' ends, once.
-    _life: OwnedFd,
+    /// The helper holds the other end for as long as it lives. It carries the other lines' ends, once, and then places to
+    /// prepare for.
+    life: OwnedFd,
     /// One for each [`Place`].
     lines: [OwnedFd; 3],
     /// Tells when the helper has been reaped.
@@ -68,7 +69,7 @@ impl Connection {
             })
             .map_err(|error| lost(error.to_string()))?;
         match started.recv() {
-            Ok(Ok(())) => Ok(Self { _life: life, lines: [open, confined, connected], over }),
+            Ok(Ok(())) => Ok(Self { life, lines: [open, confined, connected], over }),
             Ok(Err(error)) => Err(lost(error.to_string())),
             Err(_) => Err(lost("the thread that starts it ended".to_owned())),
         }
@@ -77,6 +78,13 @@ impl Connection {
     /// Tells when the helper has been reaped, also after the lines are closed.
     pub(crate) fn over(&self) -> watch::Receiver<bool> {
         self.over.clone()
+    }
+
+    /// Has a supervisor prepared for `place`.
+    pub(crate) fn prepare(&self, place: Place) {
+        let index = u8::try_from(place.index()).unwrap_or_default();
+        // It is a favour only; what fails here shows at the first tree.
+        let _ = rustix::net::send(&self.life, &[index], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     }
 
     /// Passes a tree's descriptors to a supervisor in `place`; `false` if the helper is gone.

@@ -44,8 +44,10 @@ impl Backend {
         Self { program, connection: Mutex::new(None) }
     }
 
-    pub(crate) fn warm_up(&self) -> Result<(), ProcessError> {
-        self.connection().map(drop)
+    pub(crate) fn warm_up(&self, sandbox: SandboxKind) -> Result<(), ProcessError> {
+        let policy = confinement(sandbox, Policy::default())?;
+        self.connection()?.prepare(wire::Place::of(policy.as_ref()));
+        Ok(())
     }
 
     pub(crate) async fn spawn(&self, command: &Command) -> Result<Child, ProcessError> {

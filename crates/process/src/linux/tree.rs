@@ -1,6 +1,6 @@
 //! The server's end of one tree: a socket to the tree's supervisor. Closing it kills the tree.
 
-use std::{os::unix::net::UnixStream as StdStream, sync::Arc};
+use std::{io, os::unix::net::UnixStream as StdStream, sync::Arc};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -47,20 +47,9 @@ impl Tree {
         self.control.write_all(&request).await.map_err(|_| lost())?;
         match self.event().await? {
             Event::Started(facts) => Ok(Started { facts }),
-            Event::Failed(Failure::Program { errno }) => Err(ProcessError::Start {
-                program: command.program.display().to_string(),
-                source: std::io::Error::from_raw_os_error(errno),
-            }),
-            Event::Failed(Failure::Directory { errno }) => {
-                let kind = std::io::Error::from_raw_os_error(errno);
-                let message = format!("its working folder `{}` cannot be entered: {kind}", command.directory.display());
-                let source = std::io::Error::new(kind.kind(), message);
-                Err(ProcessError::Start { program: command.program.display().to_string(), source })
-            }
-            Event::Failed(Failure::Setup { message }) => Err(ProcessError::Start {
-                program: command.program.display().to_string(),
-                source: std::io::Error::other(message),
-            }),
+            Event::Failed(Failure::Program { errno }) => Err(not_executed(command, errno)),
+            Event::Failed(Failure::Directory { errno }) => Err(not_entered(command, errno)),
+            Event::Failed(Failure::Setup { message }) => Err(not_started(command, io::Error::other(message))),
             Event::Failed(Failure::Sandbox { reason }) => Err(ProcessError::Sandbox { reason }),
             Event::Exited(_) | Event::MemoryKills(_) => Err(lost()),
         }
@@ -111,6 +100,31 @@ impl Tree {
             }
         }
     }
+}
+
+/// The kernel says "no such file" also where the file is there and what is to run it is not.
+fn not_executed(command: &Command, errno: i32) -> ProcessError {
+    let error = io::Error::from_raw_os_error(errno);
+    if errno != libc::ENOENT || !command.program.exists() {
+        return not_started(command, error);
+    }
+    let where_to_look = match command.policy {
+        Some(_) => "the sandbox does not show it, or not the interpreter that its first line names",
+        None => "the interpreter that its first line names, or its loader, is missing",
+    };
+    not_started(command, io::Error::new(io::ErrorKind::NotFound, format!("the file is there, but {where_to_look}")))
+}
+
+fn not_entered(command: &Command, errno: i32) -> ProcessError {
+    let error = io::Error::from_raw_os_error(errno);
+    let hidden = command.policy.is_some() && command.directory.is_dir();
+    let hint = if hidden { "; it is there, but the sandbox does not show it" } else { "" };
+    let message = format!("its working folder `{}` cannot be entered: {error}{hint}", command.directory.display());
+    not_started(command, io::Error::new(error.kind(), message))
+}
+
+fn not_started(command: &Command, source: io::Error) -> ProcessError {
+    ProcessError::Start { program: command.program.display().to_string(), source }
 }
 
 fn lost() -> ProcessError {

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::{
     server::{PLAIN_USER, Server},
-    support::{launcher_with, output, output_and_exit, shell},
+    support::{command, launcher_with, output, output_and_exit, shell},
 };
 
 const PROBE: &str = include_str!("probe.py");
@@ -189,6 +189,22 @@ fn folders_of_other_users_can_be_granted_by_root() {
     assert_eq!(fs::metadata(host.path("open/made")).expect("it was made").uid(), PLAIN_USER);
 }
 
+#[test]
+fn file_systems_that_cannot_change_owners_can_be_granted_by_root() {
+    if !rustix::process::geteuid().is_root() {
+        // Owners are changed for root's processes only; as another user this is the test above.
+        return what_is_granted_is_there();
+    }
+    let mut host = Host::new(Server::start(), 0);
+    host.server = Server::start_with_ramfs(&host.path("open"));
+    let found = host.probe(&Policy { read_write: vec![host.path("open")], ..Policy::default() });
+    let never: Vec<&str> = NEVER.iter().copied().filter(|name| *name != "become root").collect();
+    check(&found, &never, "no", &host);
+    check(&found, &["writable: write", "writable: change"], "yes", &host);
+    assert_eq!(found["become root"], "is root", "but without any right: {found:#}");
+    assert_eq!(found["capabilities"], json!(["0000000000000000", "0000000000000000", "0000000000000000"]));
+}
+
 #[tokio::test]
 async fn grants_inside_grants_keep_their_own_rights() {
     let launcher = launcher_with(SandboxKind::Builtin);
@@ -260,7 +276,12 @@ async fn what_cannot_be_shown_is_told() {
     let link = refusal(writable(host.path("open/link")), Path::new("/")).await;
     assert!(link.contains("symbolic link") && link.contains("private"), "{link}");
     let unseen = refusal(Policy::default(), &host.path("open")).await;
-    assert!(unseen.contains("working folder") && unseen.contains("No such file"), "{unseen}");
+    assert!(unseen.contains("working folder") && unseen.contains("the sandbox does not show it"), "{unseen}");
+    let mut hidden = command(&host.path("tool"), &[]);
+    fs::copy("/bin/true", host.path("tool")).expect("copied");
+    hidden.policy = Some(Policy::default());
+    let hidden = launcher.spawn(hidden).await.expect_err("it is hidden").to_string();
+    assert!(hidden.contains("the sandbox does not show it"), "{hidden}");
 }
 
 #[tokio::test]

@@ -59,6 +59,15 @@ impl Server {
         Self::start_from(command)
     }
 
+    /// A server that sees `folder` on a file system that knows one owner only.
+    pub(crate) fn start_with_ramfs(folder: &Path) -> Self {
+        let mut command = StdCommand::new("unshare");
+        let script =
+            "cp -a \"$1\" \"$1.copy\" && mount -t ramfs none \"$1\" && cp -a \"$1.copy/.\" \"$1\" && exec \"$0\" __test-server";
+        command.args(["--mount", "bash", "-c", script]).arg(std::env::current_exe().expect("it runs")).arg(folder);
+        Self::start_from(command)
+    }
+
     fn start_from(mut command: StdCommand) -> Self {
         let mut process = command
             .arg(ARGUMENT)
@@ -154,6 +163,7 @@ async fn serve() {
                 child.kill().await;
                 json!({"exit": child.wait().await.map_or_else(|error| error.to_string(), |exit| format!("{exit:?}"))})
             }
+            Some("warm") => json!(launcher.warm_up().is_ok()),
             Some("probe") => json!(launcher.probe().await),
             Some("count") => json!({"descriptors": count_descriptors(), "descendants": descendants(std::process::id()).len()}),
             other => panic!("{other:?} is not a thing to do"),

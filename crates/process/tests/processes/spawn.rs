@@ -1,9 +1,14 @@
 //! Starting programs, unconfined: what they get, how they end, what a failure says.
 
+use serde_json::json;
 use skillz_process::{Exit, Keep, ProcessError, drain};
+use skillz_sandbox::SandboxKind;
 use tokio::io::AsyncWriteExt;
 
-use crate::support::{command, launcher, output, shell};
+use crate::{
+    server::Server,
+    support::{command, launcher, output, shell, until},
+};
 
 #[tokio::test]
 async fn ends_are_told_as_they_were() {
@@ -41,6 +46,11 @@ async fn what_cannot_start_says_why() {
         assert!(matches!(error, ProcessError::Start { .. }), "{error:?}");
         assert!(error.to_string().contains(expected), "{error}");
     }
+    let orphan = folder.path().join("orphan");
+    std::fs::write(&orphan, "#!/nonexistent/interpreter\n").expect("written");
+    std::fs::set_permissions(&orphan, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("made executable");
+    let error = launcher.spawn(command(&orphan, &[])).await.expect_err("it cannot start");
+    assert!(error.to_string().contains("the interpreter that its first line names"), "{error}");
     let mut zero = command("/bin/true".as_ref(), &["a\0b"]);
     zero.environment.clear();
     let error = launcher.spawn(zero).await.expect_err("no program can be given this");
@@ -126,5 +136,17 @@ async fn many_at_once_get_their_own_output() {
     for run in runs.collect::<Vec<_>>() {
         let (number, printed) = run.await.expect("it ran");
         assert_eq!(printed, format!("{number}\n"));
+    }
+}
+
+#[tokio::test]
+async fn warming_up_prepares_a_supervisor_before_the_first_request() {
+    for sandbox in [SandboxKind::None, SandboxKind::Builtin] {
+        let mut server = Server::start();
+        let before = server.ask(&json!({"do": "count"}))["descendants"].as_u64();
+        assert_eq!(before, Some(0));
+        server.ask(&json!({"do": "warm", "sandbox": sandbox}));
+        until("helper and supervisor are there", || server.ask(&json!({"do": "count"}))["descendants"] == 2);
+        assert_eq!(server.run(sandbox, "echo warm", &json!({})), ("Code(0)".to_owned(), "warm\n".to_owned()));
     }
 }
