@@ -3,16 +3,31 @@
 //! A set of dependencies becomes `envs/<hash of language, interpreter version and lock>`, built aside and renamed
 //! when it is whole, so that a half-made environment is never seen. Interpreters and installers are given; nothing
 //! here looks for programs or reads the environment. Processes are started through `skillz-process` only.
+#![warn(missing_docs)]
 
 mod error;
+mod explain;
+mod folder;
+mod installer;
+mod lock;
+mod node;
+mod python;
 mod request;
+mod specifier;
+mod tag;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Once},
+};
 
 use skillz_process::Launcher;
 
 pub use error::EnvironmentError;
-pub use request::{Environment, InstallRequest, Language, Program};
+pub use request::{Environment, InstallRequest, Language, Program, UnusedEnvironment};
+
+use crate::{folder::Staging, installer::Installer, lock::BuildLock};
 
 /// Where environments lie and how they are made.
 #[derive(Debug, Clone)]
@@ -27,31 +42,114 @@ pub struct EnvironmentSettings {
     pub variables: Vec<(String, String)>,
 }
 
-/// Makes, finds and removes environments. Cheap to clone; clones share what is being built.
+/// Makes, finds and removes environments. Cheap to clone; clones share what was found out.
 #[derive(Debug, Clone)]
 pub struct Environments {
-    settings: Arc<EnvironmentSettings>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: EnvironmentSettings,
+    interpreters: tag::Interpreters,
+    swept: Once,
 }
 
 impl Environments {
     /// Touches no file yet.
     pub fn new(settings: EnvironmentSettings) -> Self {
-        Self { settings: Arc::new(settings) }
+        Self { shared: Arc::new(Shared { settings, interpreters: tag::Interpreters::default(), swept: Once::new() }) }
     }
 
     /// The folder of all environments.
-    pub fn directory(&self) -> &std::path::Path {
-        &self.settings.directory
+    pub fn directory(&self) -> &Path {
+        &self.shared.settings.directory
     }
 
-    /// Whether an environment is still as it was made. Cheap: asked before each call.
+    /// Whether an environment looks as it was made. Cheap: asked before each call.
     pub fn is_whole(&self, environment: &Environment) -> bool {
-        environment.directory.is_dir()
+        folder::is_unchanged(environment)
     }
 
-    /// Gives the environment that holds the dependencies, after making it if need be.
+    /// Whether every file of an environment is still there, at its size. Asked when a call failed to import something.
+    pub fn is_intact(&self, environment: &Environment) -> bool {
+        folder::open(self.directory(), &environment.hash, &environment.lock).is_some()
+    }
+
+    /// Gives the environment that holds the dependencies, after making it if it is not there or damaged.
+    ///
+    /// May be called by many at once: one builds, the others wait and find it. Dropping the future ends the installer and
+    /// leaves nothing behind.
     pub async fn ensure(&self, request: InstallRequest<'_>) -> Result<Environment, EnvironmentError> {
-        Err(EnvironmentError::NoInstaller { language: request.language, what: "installing".to_owned() })
+        let dependencies = specifier::check(request.language, request.dependencies, request.install_scripts)?;
+        let request = InstallRequest { dependencies: &dependencies, ..request };
+        let base = self.directory();
+        let cache = self.shared.settings.cache_directory.join(if request.install_scripts { "installers-with-scripts" } else { "installers" });
+        for folder in [base, &base.join(".locks"), &cache] {
+            fs::create_dir_all(folder).map_err(EnvironmentError::files(format!("The folder `{}`", folder.display())))?;
+        }
+        self.shared.swept.call_once(|| folder::sweep(base));
+        let installer = Installer { launcher: &self.shared.settings.launcher, request, variables: &self.shared.settings.variables, cache };
+
+        let aside = Staging::create(base)?;
+        let interpreter = self.shared.interpreters.get(&installer, aside.path()).await?;
+        let given = request.lock.filter(|lock| lock::is_of(request.language, lock, &dependencies));
+        if let Some(environment) = given.and_then(|lock| self.open(request.language, &interpreter.tag, lock)) {
+            return Ok(environment);
+        }
+        let key = lock::digest(&[&request.language.to_string(), &interpreter.tag, given.unwrap_or_default(), &dependencies.join("\n")]);
+        let _lock = BuildLock::acquire(&base.join(".locks").join(key)).await?;
+        self.build(&installer, &interpreter, given, aside).await
+    }
+
+    async fn build(
+        &self,
+        installer: &Installer<'_>,
+        interpreter: &tag::Interpreter,
+        given: Option<&str>,
+        staging: Staging,
+    ) -> Result<Environment, EnvironmentError> {
+        let language = installer.request.language;
+        let resolved = match (given, language) {
+            (Some(lock), _) => Some(lock.to_owned()),
+            (None, Language::Python) => python::resolve(installer, staging.path()).await?,
+            (None, Language::Node) => None,
+        };
+        // Somebody else may have been first, or another tool may have the same set.
+        if let Some(environment) = resolved.as_deref().and_then(|lock| self.open(language, &interpreter.tag, lock)) {
+            return Ok(environment);
+        }
+        let made = match language {
+            Language::Python => python::build(installer, interpreter, resolved.as_deref(), staging.path()).await?,
+            Language::Node => node::build(installer, resolved.as_deref(), staging.path()).await?,
+        };
+        if let Some(environment) = self.open(language, &interpreter.tag, &made.lock) {
+            return Ok(environment);
+        }
+        let hash = lock::environment_hash(language, &interpreter.tag, &made.lock);
+        if language == Language::Python {
+            python::move_scripts(staging.path(), &self.directory().join(&hash), interpreter)
+                .map_err(EnvironmentError::files("The environment"))?;
+        }
+        let environment = staging.publish(self.directory(), &hash, &made)?;
+        tracing::info!(%language, hash, "an environment was made");
+        Ok(environment)
+    }
+
+    fn open(&self, language: Language, tag: &str, lock: &str) -> Option<Environment> {
+        folder::open(self.directory(), &lock::environment_hash(language, tag, lock), lock)
+    }
+
+    /// Environments that none of these locks (the texts of all tools' `lock` files) needs, and those that cannot be used.
+    pub fn unused(&self, locks: &[String]) -> io::Result<Vec<UnusedEnvironment>> {
+        let needed: Vec<String> = locks.iter().map(|lock| lock::digest(&[lock])).collect();
+        let unused = folder::list(self.directory())?.into_iter().filter(|(_, _, digest)| !digest.as_ref().is_some_and(|digest| needed.contains(digest)));
+        Ok(unused.map(|(hash, directory, _)| UnusedEnvironment { size_bytes: folder::size(&directory), hash, directory }).collect())
+    }
+
+    /// Removes an environment by its hash.
+    pub fn remove(&self, hash: &str) -> io::Result<()> {
+        folder::remove(self.directory(), hash)
     }
 }
 

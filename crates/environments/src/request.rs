@@ -1,6 +1,6 @@
 //! What goes into an install and what comes out.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::{Path, PathBuf}, time::SystemTime};
 
 /// Languages whose packages can be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,6 +30,7 @@ pub struct Program {
 }
 
 /// What to install, and with what.
+#[derive(Clone, Copy)]
 pub struct InstallRequest<'a> {
     /// The language.
     pub language: Language,
@@ -39,10 +40,12 @@ pub struct InstallRequest<'a> {
     pub installer: Option<&'a Program>,
     /// pip requirements or npm specifiers.
     pub dependencies: &'a [String],
-    /// The lock that came with the tool, if any.
+    /// The lock that came with the tool, if any. One that belongs to other dependencies is not looked at.
     pub lock: Option<&'a str>,
-    /// Whether packages may run code while they are installed.
+    /// Whether packages may run code while they are installed, and may come from URLs and paths.
     pub install_scripts: bool,
+    /// The tool's folder, from which relative paths of dependencies count.
+    pub base: &'a Path,
     /// Told in words what is going on.
     pub progress: &'a (dyn Fn(&str) + Send + Sync),
 }
@@ -58,4 +61,19 @@ pub struct Environment {
     pub program: Option<PathBuf>,
     /// The exact versions, to be kept beside the manifest.
     pub lock: String,
+    /// The folder of the packages.
+    pub packages: PathBuf,
+    /// When that folder was last changed: it never is, unless by accident.
+    pub(crate) modified: SystemTime,
+}
+
+/// An environment that nothing needs any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedEnvironment {
+    /// Its name, for [`crate::Environments::remove`].
+    pub hash: String,
+    /// Its folder.
+    pub directory: PathBuf,
+    /// Its size in bytes.
+    pub size_bytes: u64,
 }

@@ -3,11 +3,14 @@
 use std::{
     fs,
     path::Path,
-    sync::PoisonError,
+    sync::{
+        PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
-use skillz_environments::{Environment, InstallRequest, Language as Packages, Program};
-use skillz_tool::{ErrorKind, Manifest, ToolError};
+use skillz_environments::{Environment, EnvironmentError, InstallRequest, Language as Packages, Program};
+use skillz_tool::{ErrorKind, Host, Manifest, Progress, ToolError};
 
 use crate::{interpreter::Interpreter, language::Language, plan::Plan, runtime::ScriptRuntime};
 
@@ -20,7 +23,7 @@ pub(crate) async fn ensure(
     plan: &Plan,
     manifest: &Manifest,
     folder: &Path,
-    progress: &(dyn Fn(&str) + Send + Sync),
+    host: &dyn Host,
 ) -> Result<Option<Environment>, ToolError> {
     if manifest.dependencies.is_empty() {
         return Ok(None);
@@ -39,6 +42,11 @@ pub(crate) async fn ensure(
     let installer_name = if packages == Packages::Python { "uv" } else { "npm" };
     let installer = runtime.interpreters.resolve(installer_name).ok().map(|found| program(&found));
     let lock = fs::read_to_string(folder.join(LOCK_FILE)).ok();
+    let steps = AtomicU32::new(0);
+    let progress = |message: &str| {
+        let current = f64::from(steps.fetch_add(1, Ordering::Relaxed) + 1);
+        host.progress(Progress { current, total: None, message: Some(message.to_owned()) });
+    };
     let request = InstallRequest {
         language: packages,
         interpreter: &interpreter,
@@ -46,14 +54,46 @@ pub(crate) async fn ensure(
         dependencies: &manifest.dependencies,
         lock: lock.as_deref(),
         install_scripts: manifest.permissions.install_scripts,
-        progress,
+        base: folder,
+        progress: &progress,
     };
-    let environment = runtime.settings.environments.ensure(request).await.map_err(|error| {
-        let failure = ToolError::new(ErrorKind::Failed, format!("The dependencies of `{}` could not be installed. {error}", manifest.name));
-        failure
-    })?;
+    let environment = runtime.settings.environments.ensure(request).await.map_err(|error| install_failure(&manifest.name, &error))?;
     *plan.environment.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment.clone());
     Ok(Some(environment))
+}
+
+/// Whether a failure is such as a missing file of a package makes.
+pub(crate) fn may_be_damage(error: &ToolError) -> bool {
+    const WORDS: [&str; 5] = ["ModuleNotFoundError", "ImportError", "Cannot find module", "Cannot find package", "ERR_MODULE_NOT_FOUND"];
+    let output = error.output.as_deref().unwrap_or_default();
+    WORDS.iter().any(|word| error.message.contains(word) || output.contains(word))
+}
+
+/// Looks at every file of the plan's environment; forgets one that is damaged, so that it is made again.
+pub(crate) fn forget_if_damaged(runtime: &ScriptRuntime, plan: &Plan) -> bool {
+    let mut known = plan.environment.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_damaged = known.as_ref().is_some_and(|environment| !runtime.settings.environments.is_intact(environment));
+    if is_damaged {
+        *known = None;
+    }
+    is_damaged
+}
+
+fn install_failure(name: &str, error: &EnvironmentError) -> ToolError {
+    let kind = match error {
+        EnvironmentError::Specifier { .. } => ErrorKind::InvalidInput,
+        EnvironmentError::NoInstaller { .. } | EnvironmentError::Start(_) => ErrorKind::Unavailable,
+        EnvironmentError::Install { .. } | EnvironmentError::Files { .. } => ErrorKind::Failed,
+    };
+    let message = match error {
+        EnvironmentError::Specifier { .. } => format!("The dependencies of `{name}` were refused. {error}"),
+        _ => format!("The dependencies of `{name}` could not be installed. {error}"),
+    };
+    let failure = ToolError::new(kind, message).with_output(error.output());
+    match error.fix() {
+        Some(fix) => failure.with_hint(fix),
+        None => failure,
+    }
 }
 
 fn program(interpreter: &Interpreter) -> Program {

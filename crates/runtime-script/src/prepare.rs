@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use serde::Deserialize;
 use serde_json::Value;
 use skillz_tool::{
-    CallClock, CallContext, Draft, EffectiveLimits, Grants, Host, LogLevel, Manifest, NetworkPermission, Prepared, Protocol, SourceCode,
+    CallClock, CallContext, Draft, EffectiveLimits, Grants, Host, Manifest, NetworkPermission, Prepared, Protocol, SourceCode,
     Tool, ToolCall, ToolError, ToolName, Version,
 };
 
@@ -53,8 +53,7 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     if manifest.interpreter.is_none() && !plan.decision.command.is_empty() {
         manifest.interpreter = Some(plan.decision.command.join(" "));
     }
-    let progress = |text: &str| host.log(LogLevel::Info, text, None);
-    if let Some(environment) = install::ensure(runtime, &plan, &manifest, &directory, &progress).await? {
+    if let Some(environment) = install::ensure(runtime, &plan, &manifest, &directory, host).await? {
         fs::write(directory.join(install::LOCK_FILE), &environment.lock).map_err(|error| cannot_write("the lock", &error))?;
     }
     let mut notes = Vec::new();

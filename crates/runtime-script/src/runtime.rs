@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use skillz_environments::Environment;
-use skillz_tool::{Draft, ErrorKind, Host, LogLevel, Prepared, Protocol, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
+use skillz_tool::{Draft, ErrorKind, Host, Prepared, Protocol, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -59,8 +59,7 @@ impl ScriptRuntime {
     /// Makes sure of everything that a script needs before it can start.
     pub(crate) async fn place(&self, plan: &Plan, tool: &Tool, host: &dyn Host) -> Result<Place, ToolError> {
         self.kit.ensure().map_err(|error| cannot_write("the helper kits", &error))?;
-        let progress = |text: &str| host.log(LogLevel::Info, text, None);
-        let environment = install::ensure(self, plan, &tool.manifest, &tool.directory, &progress).await?;
+        let environment = install::ensure(self, plan, &tool.manifest, &tool.directory, host).await?;
         let stage = self.stage(plan, tool, environment.as_ref())?;
         Ok(Place { environment, stage })
     }
@@ -86,6 +85,18 @@ impl ScriptRuntime {
 
     pub(crate) fn folder(&self) -> Result<WorkingFolder, ToolError> {
         self.folders.create().map_err(|error| cannot_write("a working folder", &error))
+    }
+
+    async fn call_by_plan(&self, plan: &Plan, call: &ToolCall, host: &Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+        let place = {
+            let _installs = call.clock.pause();
+            self.place(plan, &call.tool, &**host).await?
+        };
+        let site = Site { plan, kit: &self.kit, environment: place.environment.as_ref(), stage: place.stage.as_ref() };
+        match plan.decision.protocol {
+            Protocol::Process => self.call_process(&site, call, Arc::clone(host)).await,
+            Protocol::Function => self.call_function(&site, call, Arc::clone(host)).await,
+        }
     }
 
     async fn call_process(&self, site: &Site<'_>, call: &ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
@@ -144,20 +155,22 @@ impl ToolRuntime for ScriptRuntime {
 
     async fn call(&self, call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
         let plan = self.plans.get(&call.tool, &self.interpreters)?;
-        let place = {
-            let _installs = call.clock.pause();
-            self.place(&plan, &call.tool, &*host).await?
-        };
-        let site = Site { plan: &plan, kit: &self.kit, environment: place.environment.as_ref(), stage: place.stage.as_ref() };
         make_data_directory(&call)?;
-        let outcome = match plan.decision.protocol {
-            Protocol::Process => self.call_process(&site, &call, host).await,
-            Protocol::Function => self.call_function(&site, &call, host).await,
-        };
-        if matches!(&outcome, Err(error) if error.kind == ErrorKind::Unavailable) {
+        let outcome = self.call_by_plan(&plan, &call, &host).await;
+        match &outcome {
             // What was found may have gone meanwhile; the next call looks again.
-            self.interpreters.forget();
-            self.plans.forget(&call.tool);
+            Err(error) if error.kind == ErrorKind::Unavailable => {
+                self.interpreters.forget();
+                self.plans.forget(&call.tool);
+            }
+            Err(error) if install::may_be_damage(error) && install::forget_if_damaged(self, &plan) => {
+                self.pool.retire(&call.tool);
+                // A module that was never loaded has done nothing, so that it may be tried again at once.
+                if plan.decision.protocol == Protocol::Function {
+                    return self.call_by_plan(&plan, &call, &host).await;
+                }
+            }
+            _ => {}
         }
         outcome
     }
