@@ -1,5 +1,6 @@
 //! What the call path itself costs: calls of a runtime that does nothing, beside that runtime called directly.
 //! Run with `cargo bench -p skillz-engine`.
+#![allow(clippy::expect_used, clippy::panic, reason = "a bench that cannot be set up has nothing to measure")]
 
 use std::{
     collections::HashMap,
@@ -14,8 +15,8 @@ use serde_json::{Map, Value, json};
 use skillz_engine::{CallRequest, Engine, EngineParts, EngineSettings, ListRequest, NoClient, PublishRequest};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_tool::{
-    CallRecord, Draft, HistoryStore, Host, Manifest, MemoryStats, MemoryStore, Origin, Prepared, SourceCode, StoreError, Tool, ToolCall,
-    ToolError, ToolKind, ToolOutcome, ToolRuntime,
+    CallRecord, Draft, HistoryStore, Host, Manifest, MemoryStats, MemoryStore, Origin, Prepared, SourceCode, StoreError, Tool,
+    ToolCall, ToolError, ToolKind, ToolOutcome, ToolRuntime,
 };
 
 /// Gives the arguments back; a tool whose name starts with `outer` calls `echo` with them.

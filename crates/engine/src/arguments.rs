@@ -1,5 +1,7 @@
 //! Arguments as they arrive, made into what the tool takes, or refused with every fault.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value, json};
 use skillz_tool::{ErrorKind, Tool, ToolError, Violation};
 
@@ -44,20 +46,19 @@ fn refusal(tool: &Tool, mut violations: Vec<Violation>) -> ToolError {
     let mut message = format!("The arguments of `{}` do not fit its input schema:", tool.name);
     message.push_str(&list_faults(&violations));
     if more > 0 {
-        message.push_str(&format!("\n- and {more} more faults"));
+        let _ = write!(message, "\n- and {more} more faults");
     }
     ToolError::invalid(message).with_hint(expected(tool)).with_data(json!({"faults": violations}))
 }
 
 /// One line for each fault: where it is, and what.
 pub(crate) fn list_faults(violations: &[Violation]) -> String {
-    violations
-        .iter()
-        .map(|fault| {
-            let place = if fault.path.is_empty() { "/" } else { &fault.path };
-            format!("\n- `{place}`: {}", fault.message)
-        })
-        .collect()
+    let mut list = String::new();
+    for fault in violations {
+        let place = if fault.path.is_empty() { "/" } else { &fault.path };
+        let _ = write!(list, "\n- `{place}`: {}", fault.message);
+    }
+    list
 }
 
 /// What the tool takes, in a sentence.

@@ -59,7 +59,15 @@ impl Engine {
         let tree = Arc::new(CallTree::new(request.client));
         let call_id = self.next_call_id();
         let log = CallLog::open(self.history(), &callable.tool, &call_id, None, json_length(&request.arguments));
-        let invocation = Invocation { callable: &callable, arguments: request.arguments, tree: &tree, caller: None, call_id, recorded: true, steps: None };
+        let invocation = Invocation {
+            callable: &callable,
+            arguments: request.arguments,
+            tree: &tree,
+            caller: None,
+            call_id,
+            recorded: true,
+            steps: None,
+        };
         Ok(self.reply(invocation, log).await)
     }
 
@@ -105,8 +113,10 @@ impl Engine {
         let result = AssertUnwindSafe(self.attempt(invocation).instrument(span)).catch_unwind().await;
         result.unwrap_or_else(|_panic| {
             tracing::error!(tool = %tool.name, "A call panicked");
-            let message = format!("A fault inside the server ended the call of `{}`; the server's log has the details", tool.name);
-            Err(ToolError::new(ErrorKind::Internal, message).with_hint("Calling it again may help; the other tools are not affected"))
+            let message =
+                format!("A fault inside the server ended the call of `{}`; the server's log has the details", tool.name);
+            Err(ToolError::new(ErrorKind::Internal, message)
+                .with_hint("Calling it again may help; the other tools are not affected"))
         })
     }
 
@@ -146,7 +156,14 @@ impl Engine {
             progress_token: tree.client().progress_token(),
             capabilities: tree.capabilities,
         };
-        let call = ToolCall { tool: Arc::clone(tool), arguments, limits: callable.limits.clone(), clock: clock.clone(), grants, context };
+        let call = ToolCall {
+            tool: Arc::clone(tool),
+            arguments,
+            limits: callable.limits.clone(),
+            clock: clock.clone(),
+            grants,
+            context,
+        };
         let host = Arc::new(EngineHost::of_call(self.clone(), Arc::clone(tree), Arc::clone(callable), frame));
         let run = async {
             match steps {
@@ -191,7 +208,11 @@ async fn within_time(
 }
 
 fn timed_out(callable: &Callable) -> ToolError {
-    let message = format!("`{}` ran longer than its limit of {} ms and was stopped", callable.tool.name, callable.limits.timeout.as_millis());
+    let message = format!(
+        "`{}` ran longer than its limit of {} ms and was stopped",
+        callable.tool.name,
+        callable.limits.timeout.as_millis()
+    );
     ToolError::new(ErrorKind::TimedOut, message)
         .with_hint("Give it less to do, or publish it with a higher `limits.timeout_ms` if the work needs it")
 }
@@ -204,14 +225,18 @@ fn too_deep(name: &str, caller: Option<&Arc<Frame>>) -> ToolError {
     let chain = chain.join(" -> ");
     let why = if circle { "tools call each other in a circle" } else { "tools call tools too deep" };
     let message = format!("`{name}` was not called, since {why}: {chain}. At most {DEEPEST} calls may stand inside each other");
-    ToolError::new(ErrorKind::LimitExceeded, message).with_hint("Break the circle, or let the outer tool call the others one after the other")
+    ToolError::new(ErrorKind::LimitExceeded, message)
+        .with_hint("Break the circle, or let the outer tool call the others one after the other")
 }
 
 /// A failure may come from a variable that the tool asks for and that is not there; the hint says so.
 fn with_missing_variables(callable: &Callable, mut error: ToolError) -> ToolError {
     if error.kind == ErrorKind::Failed && !callable.wishes.missing.is_empty() {
         let names: Vec<String> = callable.wishes.missing.iter().map(|name| format!("`{name}`")).collect();
-        let note = format!("The tool asks for {} in its environment, which the server's own environment does not have", names.join(", "));
+        let note = format!(
+            "The tool asks for {} in its environment, which the server's own environment does not have",
+            names.join(", ")
+        );
         error.hint = Some(error.hint.map_or_else(|| note.clone(), |hint| format!("{hint}. {note}")));
     }
     error

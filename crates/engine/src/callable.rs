@@ -48,7 +48,8 @@ impl Callable {
     /// The runtime for the tool's kind.
     pub(crate) fn runtime(&self) -> Result<&Arc<dyn ToolRuntime>, ToolError> {
         self.runtime.as_ref().ok_or_else(|| {
-            let message = format!("`{}` is a tool of a kind ({:?}) that this server cannot run", self.tool.name, self.tool.kind());
+            let message =
+                format!("`{}` is a tool of a kind ({:?}) that this server cannot run", self.tool.name, self.tool.kind());
             ToolError::new(ErrorKind::Unavailable, message)
         })
     }
@@ -70,8 +71,10 @@ impl Callable {
             return Ok(());
         }
         fs::create_dir_all(&self.data_directory).map_err(|error| {
-            let message = format!("The data folder `{}` of `{}` could not be made: {error}", self.data_directory.display(), self.tool.name);
-            ToolError::new(ErrorKind::Unavailable, message).with_hint("Make the server's data folder writable, or free some disk space")
+            let message =
+                format!("The data folder `{}` of `{}` could not be made: {error}", self.data_directory.display(), self.tool.name);
+            ToolError::new(ErrorKind::Unavailable, message)
+                .with_hint("Make the server's data folder writable, or free some disk space")
         })?;
         self.data_is_there.store(true, Ordering::Relaxed);
         Ok(())

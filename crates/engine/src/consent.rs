@@ -81,11 +81,14 @@ impl Consents {
         }
         let things = consent.allowed.iter().cloned().collect::<Vec<_>>().join("; ");
         let refusal = |reason: &str| {
-            let message = format!("`{}` {} asks for {things}, which needs the user's consent, and {reason}", consent.tool, consent.version);
+            let message =
+                format!("`{}` {} asks for {things}, which needs the user's consent, and {reason}", consent.tool, consent.version);
             ToolError::new(ErrorKind::Denied, message)
         };
         if self.lock().declined.contains(consent) {
-            return Err(refusal("the user has declined").with_hint("Do without this tool, or publish a version that asks for less"));
+            return Err(
+                refusal("the user has declined").with_hint("Do without this tool, or publish a version that asks for less")
+            );
         }
         if !client.capabilities().elicitation {
             return Err(refusal("this client cannot ask the user (it has no elicitation)").with_hint(
@@ -101,7 +104,10 @@ impl Consents {
                 self.give(consent.clone(), !is_being_tried(consent));
                 Ok(())
             }
-            AnswerAction::Cancel => Err(refusal("the user closed the question").with_hint("Ask the user whether the tool may have it, and call it again")),
+            AnswerAction::Cancel => {
+                Err(refusal("the user closed the question")
+                    .with_hint("Ask the user whether the tool may have it, and call it again"))
+            }
             AnswerAction::Accept | AnswerAction::Decline => {
                 self.lock().declined.insert(consent.clone());
                 Err(refusal("the user declined").with_hint("Do without this tool, or publish a version that asks for less"))

@@ -9,7 +9,9 @@ use crate::{examples, policy::check_permissions};
 pub(crate) fn check(manifest: &Manifest) -> Result<(), ToolError> {
     let mut faults = Vec::new();
     if manifest.description.trim().is_empty() {
-        faults.push("`description` is empty: it is what a model chooses the tool by, so say what the tool does and for what".to_owned());
+        faults.push(
+            "`description` is empty: it is what a model chooses the tool by, so say what the tool does and for what".to_owned(),
+        );
     }
     faults.extend(schema_faults(manifest));
     for (index, example) in manifest.examples.iter().enumerate() {
@@ -30,8 +32,8 @@ fn refuse(manifest: &Manifest, faults: &[String]) -> Result<(), ToolError> {
         [] => Ok(()),
         [fault] => Err(ToolError::invalid(format!("`{}` cannot be published: {fault}", manifest.name))),
         faults => {
-            let list: String = faults.iter().map(|fault| format!("\n- {fault}")).collect();
-            Err(ToolError::invalid(format!("`{}` cannot be published, for {} reasons:{list}", manifest.name, faults.len())))
+            let list = faults.join("\n- ");
+            Err(ToolError::invalid(format!("`{}` cannot be published, for {} reasons:\n- {list}", manifest.name, faults.len())))
         }
     }
 }
@@ -40,7 +42,8 @@ fn schema_faults(manifest: &Manifest) -> Vec<String> {
     let mut faults = Vec::new();
     if let Some(schema) = &manifest.input_schema {
         if !schema.is_object() {
-            faults.push("`input_schema` must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}".to_owned());
+            faults
+                .push("`input_schema` must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}".to_owned());
         } else if !may_be_object(schema) {
             faults.push("`input_schema` must describe an object: arguments are always an object, so put other values into a property of it".to_owned());
         } else if let Err(error) = CompiledSchema::new(schema.clone()).check_schema() {
@@ -88,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn faults(fields: Value) -> String {
+    fn faults(fields: &Value) -> String {
         let mut whole = json!({"name": "probe", "description": "Probes", "tool_type": "script"});
         whole.as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("an object"));
         let manifest: Manifest = serde_json::from_value(whole).expect("a manifest");
@@ -106,7 +109,7 @@ mod tests {
             json!({"permissions": {"env": ["API_KEY"], "fs": [{"path": "$ROOT/data"}, {"path": "$DATA"}, {"path": "/srv"}]}}),
             json!({"limits": {"timeout_ms": 1}, "examples": [{"is_error": true}]}),
         ] {
-            assert_eq!(faults(fields.clone()), "", "{fields}");
+            assert_eq!(faults(&fields), "", "{fields}");
         }
     }
 
@@ -116,7 +119,10 @@ mod tests {
             (json!({"description": " \n"}), "`description` is empty"),
             (json!({"input_schema": true}), "`input_schema` must be a JSON Schema object"),
             (json!({"input_schema": {"type": "array"}}), "`input_schema` must describe an object"),
-            (json!({"input_schema": {"type": "object", "properties": {"a": {"type": "strin"}}}}), "`input_schema`: The schema is not valid"),
+            (
+                json!({"input_schema": {"type": "object", "properties": {"a": {"type": "strin"}}}}),
+                "`input_schema`: The schema is not valid",
+            ),
             (json!({"input_schema": {"$ref": "https://example.com/x.json"}}), "`input_schema`: The schema is not valid"),
             (json!({"output_schema": []}), "`output_schema` must be a JSON Schema object"),
             (json!({"output_schema": {"type": 5}}), "`output_schema`: The schema is not valid"),
@@ -130,7 +136,7 @@ mod tests {
             (json!({"permissions": {"fs": [{"path": "$ROOTS/x"}]}}), "neither absolute nor starts with `$ROOT`"),
             (json!({"limits": {"memory_mb": 0}}), "`limits.memory_mb` is 0"),
         ] {
-            let found = faults(fields.clone());
+            let found = faults(&fields);
             assert!(found.contains(sentence), "{fields} gave {found}");
         }
     }

@@ -12,8 +12,16 @@ use skillz_tool::{HistoryStore, MemoryStore, Tool, ToolKind, ToolName, ToolRunti
 use tokio::sync::{oneshot, watch};
 
 use crate::{
-    CallReply, CodeRuntime, EngineSettings, Exposed, ResourceSource, ResultStore, callable::Callable, catalogue::RegistryCatalogue, consent::Consents, follow, queue::Queue,
-    record::CallIds, search::ToolSearch, shape::{self, Subject}, view::View,
+    CallReply, CodeRuntime, EngineSettings, Exposed, ResourceSource, ResultStore,
+    callable::Callable,
+    catalogue::RegistryCatalogue,
+    consent::Consents,
+    follow,
+    queue::Queue,
+    record::CallIds,
+    search::ToolSearch,
+    shape::{self, Subject},
+    view::View,
 };
 
 /// Most bytes of text in the result of a built-in, as of a tool that does not say otherwise.
@@ -168,7 +176,9 @@ impl Engine {
         let gone = before.gone_in(&after);
         *self.inner.view.write().unwrap_or_else(PoisonError::into_inner) = after;
         self.older_versions().clear();
-        gone.iter().for_each(|tool| self.retire(tool));
+        for tool in &gone {
+            self.retire(tool);
+        }
         self.inner.changes.send_modify(|number| *number += 1);
     }
 

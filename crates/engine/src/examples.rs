@@ -4,16 +4,9 @@ use std::{cmp::Ordering, sync::Arc};
 
 use regex::Regex;
 use serde_json::{Map, Value};
-use skillz_tool::{Example, ExampleFailure, ToolError};
+use skillz_tool::{Example, ExampleFailure, McpContent, ToolError};
 
-use crate::{
-    ExampleCounts,
-    call::Invocation,
-    callable::Callable,
-    engine::Engine,
-    shape::Product,
-    tree::CallTree,
-};
+use crate::{ExampleCounts, call::Invocation, callable::Callable, engine::Engine, shape::Product, tree::CallTree};
 
 /// Longest value shown of an example that did not hold, in bytes.
 const SHOWN: usize = 500;
@@ -60,15 +53,14 @@ impl Engine {
             steps: None,
         };
         match self.execute(invocation).await.map(|finished| finished.product) {
-            Ok(Product::Value(value)) => Came::Value(value),
             Ok(Product::Content(content)) if content.is_error => Came::Failure(ToolError::failed(content.text())),
-            Ok(Product::Content(content)) => match content.structured_content {
-                Some(value) => Came::Value(value),
-                None => {
-                    let text = content.text();
-                    Came::Content(serde_json::json!({"content": content.content}), text)
-                }
-            },
+            Ok(Product::Value(value) | Product::Content(McpContent { structured_content: Some(value), .. })) => {
+                Came::Value(value)
+            }
+            Ok(Product::Content(content)) => {
+                let text = content.text();
+                Came::Content(serde_json::json!({"content": content.content}), text)
+            }
             Err(error) => Came::Failure(error),
         }
     }
@@ -165,9 +157,15 @@ fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
             left == right
-                || (left.is_f64() || right.is_f64()) && left.as_f64().zip(right.as_f64()).is_some_and(|(left, right)| left.partial_cmp(&right) == Some(Ordering::Equal))
+                || (left.is_f64() || right.is_f64())
+                    && left
+                        .as_f64()
+                        .zip(right.as_f64())
+                        .is_some_and(|(left, right)| left.partial_cmp(&right) == Some(Ordering::Equal))
         }
-        (Value::Array(left), Value::Array(right)) => left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right)),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len() && left.iter().all(|(name, value)| right.get(name).is_some_and(|other| same(value, other)))
         }

@@ -39,7 +39,8 @@ impl Engine {
     }
 
     async fn find_version(&self, current: &Arc<Callable>, version: &str) -> Result<Arc<Callable>, ToolError> {
-        let version: Version = version.parse().map_err(|error: skillz_tool::ParseVersionError| ToolError::invalid(error.to_string()))?;
+        let version: Version =
+            version.parse().map_err(|error: skillz_tool::ParseVersionError| ToolError::invalid(error.to_string()))?;
         if current.tool.version == version {
             return Ok(Arc::clone(current));
         }
@@ -92,8 +93,10 @@ fn unknown(name: &str, view: &View) -> String {
 /// The names closest to `name`, the closest first.
 pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_lowercase();
-    let mut close: Vec<(f64, &str)> =
-        names.map(|candidate| (distance(&name, &candidate.to_lowercase()), candidate)).filter(|(distance, _)| *distance <= FARTHEST).collect();
+    let mut close: Vec<(f64, &str)> = names
+        .map(|candidate| (distance(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= FARTHEST)
+        .collect();
     close.sort_by(|(left, left_name), (right, right_name)| left.total_cmp(right).then_with(|| left_name.cmp(right_name)));
     close.into_iter().take(MOST_SUGGESTIONS).map(|(_, name)| name).collect()
 }
@@ -109,7 +112,8 @@ fn distance(left: &str, right: &str) -> f64 {
 /// Whether two names are made of the same words, whatever their order (`count_words`, `word_count`).
 fn same_words(left: &str, right: &str) -> bool {
     let words = |name: &str| {
-        let mut words: Vec<String> = name.split(['_', '-', '.', ' ', '/']).map(|word| word.trim_end_matches('s').to_owned()).collect();
+        let mut words: Vec<String> =
+            name.split(['_', '-', '.', ' ', '/']).map(|word| word.trim_end_matches('s').to_owned()).collect();
         words.sort();
         words
     };
@@ -139,7 +143,9 @@ mod tests {
 
     #[test]
     fn edit_distances() {
-        for (left, right, edits) in [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("word_count", "wrod_count", 2), ("ü", "u", 1)] {
+        for (left, right, edits) in
+            [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("word_count", "wrod_count", 2), ("ü", "u", 1)]
+        {
             assert_eq!(edit_distance(left, right), edits, "{left} {right}");
             assert_eq!(edit_distance(right, left), edits, "{right} {left}");
         }

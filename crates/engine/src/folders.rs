@@ -51,7 +51,9 @@ impl FolderWish {
         } else if Path::new(path).is_absolute() {
             Base::Absolute(PathBuf::from(path))
         } else {
-            return refuse("is neither absolute nor starts with `$ROOT` (each workspace root) or `$DATA` (the tool's own folder)");
+            return refuse(
+                "is neither absolute nor starts with `$ROOT` (each workspace root) or `$DATA` (the tool's own folder)",
+            );
         };
         Ok(Self { base, mode: permission.mode })
     }
@@ -134,8 +136,13 @@ impl Protected {
         } else {
             return Ok(());
         };
-        let message = format!("`{}` asks for the folder `{}`, which is, holds or lies in {what}; no tool can have that", tool.name, path.display());
-        Err(ToolError::new(ErrorKind::Denied, message).with_hint("Ask for a narrower folder in `permissions.fs`; `$DATA` is a folder of the tool's own"))
+        let message = format!(
+            "`{}` asks for the folder `{}`, which is, holds or lies in {what}; no tool can have that",
+            tool.name,
+            path.display()
+        );
+        Err(ToolError::new(ErrorKind::Denied, message)
+            .with_hint("Ask for a narrower folder in `permissions.fs`; `$DATA` is a folder of the tool's own"))
     }
 }
 

@@ -75,20 +75,20 @@ impl Engine {
         for tool in page {
             ranked.push(with_kind(self.entry(tool, request.detail).await, tool, request.detail));
         }
-        let mut answer = json!({"total": total, "ranked": ranked});
+        let mut answer = Map::from_iter([("total".to_owned(), json!(total)), ("ranked".to_owned(), Value::Array(ranked))]);
         if let (Some(last), false) = (page.last(), more.is_empty()) {
-            answer["next_cursor"] = json!(format!("{}/{}", start + page.len(), last.name));
+            answer.insert("next_cursor".to_owned(), json!(format!("{}/{}", start + page.len(), last.name)));
         }
-        Ok(answer)
+        Ok(Value::Object(answer))
     }
 
     /// One tool in full, with a line that shows how to call it in each language.
     pub(crate) async fn describe(&self, name: &str) -> Result<Value, ToolError> {
         let callable = self.find(name, None).await?;
         let mut entry = self.full(&callable.tool).await;
-        entry["python"] = json!(signature::python(&callable.tool));
-        entry["typescript"] = json!(signature::typescript(&callable.tool));
-        Ok(entry)
+        entry.insert("python".to_owned(), json!(signature::python(&callable.tool)));
+        entry.insert("typescript".to_owned(), json!(signature::typescript(&callable.tool)));
+        Ok(Value::Object(entry))
     }
 
     /// The tools as running tools see them: the best for a question, or all; of those in `only` where that is given.
@@ -114,40 +114,45 @@ impl Engine {
     async fn entry(&self, tool: &Arc<Tool>, detail: Detail) -> Value {
         match detail {
             Detail::Names => json!(tool.name.as_str()),
-            Detail::Summary => json!({"name": tool.name.as_str(), "description": tool.manifest.description, "version": tool.version}),
+            Detail::Summary => {
+                json!({"name": tool.name.as_str(), "description": tool.manifest.description, "version": tool.version})
+            }
             Detail::Signature => json!(signature::python(tool)),
-            Detail::Full => self.full(tool).await,
+            Detail::Full => Value::Object(self.full(tool).await),
         }
     }
 
     /// The manifest, and what stands beside it.
-    pub(crate) async fn full(&self, tool: &Tool) -> Value {
-        let manifest = serde_json::to_value(&tool.manifest).unwrap_or_default();
-        let mut entry = json!({
+    pub(crate) async fn full(&self, tool: &Tool) -> Map<String, Value> {
+        let mut entry = object(json!({
             "name": tool.name.as_str(), "kind": tool.kind(), "description": tool.manifest.description, "version": tool.version,
             "input_schema": tool.input_schema.as_value(), "output_schema": tool.manifest.output_schema,
             "examples": tool.manifest.examples, "permissions": tool.manifest.permissions,
-        });
-        if let (Value::Object(entry), Value::Object(manifest)) = (&mut entry, manifest) {
-            for (field, value) in manifest {
-                if field != "tool_type" && !entry.contains_key(&field) {
-                    entry.insert(field, value);
-                }
+        }));
+        for (field, value) in object(serde_json::to_value(&tool.manifest).unwrap_or_default()) {
+            if field != "tool_type" && !entry.contains_key(&field) {
+                entry.insert(field, value);
             }
-            let versions = self.registry().versions(&tool.name).await.map(|list| list.versions).unwrap_or_default();
-            entry.insert("hash".to_owned(), json!(tool.hash));
-            entry.insert("versions".to_owned(), versions.iter().map(|entry| json!(entry.version)).collect());
-            entry.insert("path".to_owned(), json!(self.path_of(tool)));
         }
+        let versions = self.registry().versions(&tool.name).await.map(|list| list.versions).unwrap_or_default();
+        entry.insert("hash".to_owned(), json!(tool.hash));
+        entry.insert("versions".to_owned(), versions.iter().map(|entry| json!(entry.version)).collect());
+        entry.insert("path".to_owned(), json!(self.path_of(tool)));
         entry
     }
-}
 
-impl Engine {
     /// The folder to look at: the one that people edit for the version in service, an older version's own otherwise.
     fn path_of(&self, tool: &Tool) -> PathBuf {
         let is_current = self.view().callables.get(&tool.name).is_some_and(|current| current.tool.version == tool.version);
         if is_current { self.registry().folder(&tool.name) } else { tool.directory.clone() }
+    }
+}
+
+/// The members of a value that is an object.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Results that are longer than a reply may be: the first part, a sentence, and a link to all of it.
 
+use std::fmt::Write;
+
 use serde_json::{Value, json};
 use skillz_tool::{ErrorKind, McpContent, ToolError};
 
@@ -11,7 +13,13 @@ use crate::{
 };
 
 /// A text that does not fit. With an output schema clients demand the structured value, so the call fails then.
-pub(crate) async fn text_reply(subject: Subject<'_>, text: String, mime_type: &'static str, max_bytes: usize, results: &ResultStore) -> CallReply {
+pub(crate) async fn text_reply(
+    subject: Subject<'_>,
+    text: String,
+    mime_type: &'static str,
+    max_bytes: usize,
+    results: &ResultStore,
+) -> CallReply {
     if subject.has_output_schema {
         return too_long_for_schema(subject, text, mime_type, max_bytes, results).await;
     }
@@ -24,7 +32,12 @@ pub(crate) async fn text_reply(subject: Subject<'_>, text: String, mime_type: &'
 }
 
 /// MCP content, with its text and its structured value cut where they do not fit. Images and sound stay.
-pub(crate) async fn content_reply(subject: Subject<'_>, content: McpContent, max_bytes: usize, results: &ResultStore) -> CallReply {
+pub(crate) async fn content_reply(
+    subject: Subject<'_>,
+    content: McpContent,
+    max_bytes: usize,
+    results: &ResultStore,
+) -> CallReply {
     let McpContent { content: mut blocks, mut structured_content, is_error } = content;
     let text_length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
     let structure_fits = structured_content.as_ref().is_none_or(|value| json_length(value) <= max_bytes as u64);
@@ -67,19 +80,29 @@ async fn keep(subject: Subject<'_>, text: String, mime_type: &'static str, resul
     match results.keep(StoredResult { text, mime_type }).await {
         Ok(id) => {
             let uri = format!("skillz://results/{id}");
-            let sentence = format!("The whole result has {size} bytes and is kept for an hour as the resource {uri}; above is its first part.");
+            let sentence = format!(
+                "The whole result has {size} bytes and is kept for an hour as the resource {uri}; above is its first part."
+            );
             let name = format!("Whole result of {}", subject.name);
             let link = json!({"type": "resource_link", "uri": uri, "name": name, "mimeType": mime_type, "size": size});
             (sentence, Some(link))
         }
         Err(error) => {
-            let sentence = format!("The whole result has {size} bytes; above is its first part, and the rest is lost, since it could not be kept: {error}");
+            let sentence = format!(
+                "The whole result has {size} bytes; above is its first part, and the rest is lost, since it could not be kept: {error}"
+            );
             (sentence, None)
         }
     }
 }
 
-async fn too_long_for_schema(subject: Subject<'_>, text: String, mime_type: &'static str, max_bytes: usize, results: &ResultStore) -> CallReply {
+async fn too_long_for_schema(
+    subject: Subject<'_>,
+    text: String,
+    mime_type: &'static str,
+    max_bytes: usize,
+    results: &ResultStore,
+) -> CallReply {
     let size = text.len();
     let kept = results.keep(StoredResult { text, mime_type }).await;
     let mut message = format!(
@@ -91,11 +114,13 @@ async fn too_long_for_schema(subject: Subject<'_>, text: String, mime_type: &'st
     match kept {
         Ok(id) => {
             let uri = format!("skillz://results/{id}");
-            message.push_str(&format!(". All of it is kept for an hour as the resource {uri}"));
+            let _ = write!(message, ". All of it is kept for an hour as the resource {uri}");
             let name = format!("Whole result of {}", subject.name);
             link = Some(json!({"type": "resource_link", "uri": uri, "name": name, "mimeType": mime_type, "size": size}));
         }
-        Err(error) => message.push_str(&format!(". It could not be kept: {error}")),
+        Err(error) => {
+            let _ = write!(message, ". It could not be kept: {error}");
+        }
     }
     let error = ToolError::new(ErrorKind::LimitExceeded, message)
         .with_hint("Read that resource, ask the tool for less, use the value in `execute_code` (where it passes whole), or raise `limits.max_result_bytes`");

@@ -1,6 +1,9 @@
 //! The built-in `pipeline`: pipelines are tools whose source is a list of steps.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    fmt::Write,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use serde_json::{Value, json};
 use skillz_pipeline::{StepReport, StepStatus};
@@ -62,7 +65,8 @@ impl Engine {
         if callable.tool.kind() != ToolKind::Pipeline {
             let kind = crate::publish::kind_name(callable.tool.kind());
             let message = format!("`{name}` is a tool of kind {kind} and no pipeline");
-            return Err(ToolError::invalid(message).with_hint("`pipeline(action: \"list\")` shows the pipelines; other tools are called directly"));
+            return Err(ToolError::invalid(message)
+                .with_hint("`pipeline(action: \"list\")` shows the pipelines; other tools are called directly"));
         }
         Ok(Arc::clone(&callable.tool))
     }
@@ -75,8 +79,15 @@ impl Engine {
         let call_id = self.next_call_id();
         let log = CallLog::open(self.history(), &callable.tool, &call_id, None, json_length(&arguments));
         let steps = Mutex::default();
-        let invocation =
-            Invocation { callable: &callable, arguments, tree: &tree, caller: None, call_id, recorded: true, steps: Some(&steps) };
+        let invocation = Invocation {
+            callable: &callable,
+            arguments,
+            tree: &tree,
+            caller: None,
+            call_id,
+            recorded: true,
+            steps: Some(&steps),
+        };
         let result = self.value(invocation, log).await;
         let steps = steps.into_inner().unwrap_or_else(PoisonError::into_inner);
         match result {
@@ -110,7 +121,7 @@ fn with_steps(mut error: ToolError, steps: &[StepReport]) -> ToolError {
             StepStatus::Failed => "failed",
             StepStatus::Skipped => "not run",
         };
-        lines.push_str(&format!("step {} `{}` ({}): {status}, {:.1} ms\n", position + 1, step.name, step.tool, step.ms));
+        let _ = writeln!(lines, "step {} `{}` ({}): {status}, {:.1} ms", position + 1, step.name, step.tool, step.ms);
     }
     error.with_output(lines).with_data(json!({"steps": steps}))
 }

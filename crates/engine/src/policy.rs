@@ -41,7 +41,8 @@ impl Wishes {
         for folder in &permissions.fs {
             match FolderWish::read(folder) {
                 Ok(wish) => wishes.folders.push(wish),
-                Err(reason) => wishes.refuse(ToolError::new(ErrorKind::Denied, format!("`{}` cannot have what it asks for: {reason}", tool.name))),
+                Err(reason) => wishes
+                    .refuse(ToolError::new(ErrorKind::Denied, format!("`{}` cannot have what it asks for: {reason}", tool.name))),
             }
         }
         if wishes.folders.iter().any(|wish| !wish.is_own_data()) && settings.policy.folders == Some(PolicyMode::Deny) {
@@ -129,18 +130,31 @@ pub(crate) fn check_permissions(permissions: &Permissions) -> Vec<String> {
     for name in &permissions.env {
         if OWN_TOKENS.contains(&name.as_str()) {
             faults.push(format!("`permissions.env`: `{name}` is the server's own token and is never given to a tool"));
-        } else if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') || name.starts_with(|first: char| first.is_ascii_digit()) {
-            faults.push(format!("`permissions.env`: `{name}` is no name of an environment variable; write the names only, without values"));
+        } else if name.is_empty()
+            || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            || name.starts_with(|first: char| first.is_ascii_digit())
+        {
+            faults.push(format!(
+                "`permissions.env`: `{name}` is no name of an environment variable; write the names only, without values"
+            ));
         }
     }
-    faults.extend(permissions.fs.iter().filter_map(|folder| FolderWish::read(folder).err()).map(|reason| format!("`permissions.fs`: {reason}")));
+    faults.extend(
+        permissions
+            .fs
+            .iter()
+            .filter_map(|folder| FolderWish::read(folder).err())
+            .map(|reason| format!("`permissions.fs`: {reason}")),
+    );
     faults
 }
 
 fn denied(tool: &Tool, what: &str, key: &str) -> ToolError {
-    let message = format!("`{}` asks for {what}, and the operator's policy (`[policy] {key} = \"deny\"`) refuses that", tool.name);
-    ToolError::new(ErrorKind::Denied, message)
-        .with_hint(format!("Publish a version that does without it, or let the operator change `[policy] {key}` in the server's `config.toml`"))
+    let message =
+        format!("`{}` asks for {what}, and the operator's policy (`[policy] {key} = \"deny\"`) refuses that", tool.name);
+    ToolError::new(ErrorKind::Denied, message).with_hint(format!(
+        "Publish a version that does without it, or let the operator change `[policy] {key}` in the server's `config.toml`"
+    ))
 }
 
 fn in_words(network: &NetworkPermission) -> String {

@@ -2,19 +2,14 @@
 //!
 //! Until the last step nothing is visible, and whatever fails leaves the old version in service.
 
-use std::{path::Path, sync::Arc, time::Instant};
+use std::{fmt::Write, path::Path, sync::Arc, time::Instant};
 
 use skillz_registry::{Expectation, Publication};
 use skillz_tool::{Draft, ErrorKind, Manifest, Prepared, SourceCode, Tool, ToolError, ToolKind, ToolName, Version};
 
 use crate::{
-    DeleteReport, ExampleCounts, PublishReport, PublishRequest,
-    callable::Callable,
-    consent::TRIED,
-    draft,
-    engine::Engine,
-    host::EngineHost,
-    tree::CallTree,
+    DeleteReport, ExampleCounts, PublishReport, PublishRequest, callable::Callable, consent::TRIED, draft, engine::Engine,
+    host::EngineHost, tree::CallTree,
 };
 
 /// Most failing examples that the error's text shows.
@@ -109,8 +104,9 @@ impl Engine {
         let view = self.view();
         if let Some(broken) = view.catalog.broken().iter().find(|broken| broken.name == name && !broken.in_service) {
             let message = format!("`{name}` is there already, cannot be loaded, and is not overwritten: {broken}");
-            return Err(ToolError::new(ErrorKind::Config, message)
-                .with_hint(format!("Repair the file, take it away with `delete_tool(tool_name: \"{name}\")`, or choose another name")));
+            return Err(ToolError::new(ErrorKind::Config, message).with_hint(format!(
+                "Repair the file, take it away with `delete_tool(tool_name: \"{name}\")`, or choose another name"
+            )));
         }
         let Some(current) = view.callables.get(name).map(|callable| Arc::clone(&callable.tool)) else {
             return match ToolName::for_new(name) {
@@ -121,8 +117,9 @@ impl Engine {
         if !overwrite {
             let kind = kind_name(current.kind());
             let message = format!("There is a tool `{name}` already ({kind}, version {}); nothing was changed", current.version);
-            return Err(ToolError::invalid(message)
-                .with_hint("Pass `overwrite: true` to publish a new version of it (the old one stays available), or choose another name"));
+            return Err(ToolError::invalid(message).with_hint(
+                "Pass `overwrite: true` to publish a new version of it (the old one stays available), or choose another name",
+            ));
         }
         Ok((current.name.clone(), Some(current)))
     }
@@ -139,7 +136,8 @@ fn next_version(current: Option<&Tool>, manifest: &Manifest) -> Version {
 
 fn refused_by_examples(name: &ToolName, examples: &ExampleCounts, current: Option<&Tool>) -> ToolError {
     let total = examples.passed + examples.failed;
-    let stays = current.map_or_else(|| "nothing was published".to_owned(), |tool| format!("version {} stays in service", tool.version));
+    let stays =
+        current.map_or_else(|| "nothing was published".to_owned(), |tool| format!("version {} stays in service", tool.version));
     let mut message = format!("{} of {total} examples of `{name}` did not hold, so {stays}:", examples.failed);
     message.push_str(&list_failures(examples));
     ToolError::failed(message)
@@ -154,13 +152,14 @@ pub(crate) fn list_failures(examples: &ExampleCounts) -> String {
         let description = failure.description.as_ref().map_or_else(String::new, |description| format!(" ({description})"));
         let arguments = serde_json::to_string(&failure.arguments).unwrap_or_default();
         let arguments = arguments.get(..arguments.floor_char_boundary(300)).unwrap_or_default();
-        list.push_str(&format!(
+        let _ = write!(
+            list,
             "\n- example {}{description} with {arguments}\n  expected: {}\n  actual: {}",
             failure.index, failure.expected, failure.actual
-        ));
+        );
     }
     if examples.failures.len() > SHOWN_FAILURES {
-        list.push_str(&format!("\n- and {} more", examples.failures.len() - SHOWN_FAILURES));
+        let _ = write!(list, "\n- and {} more", examples.failures.len() - SHOWN_FAILURES);
     }
     list
 }

@@ -54,11 +54,8 @@ pub(crate) fn finish(tool: &Tool, outcome: ToolOutcome) -> Result<Finished, Tool
         Some(Ok(content)) if !described || content.is_error || content.structured_content.is_some() => {
             return finish_content(tool, content, notes);
         }
-        Some(Ok(_)) => {}
-        Some(Err(error)) => {
-            notes.push(format!("The value looks like MCP content but is none, so it stands as it is: {error}"));
-        }
-        None => {}
+        Some(Err(error)) => notes.push(format!("The value looks like MCP content but is none, so it stands as it is: {error}")),
+        Some(Ok(_)) | None => {}
     }
     match faults {
         Some(faults) => Err(breaks_schema(tool, &faults)),
@@ -69,9 +66,8 @@ pub(crate) fn finish(tool: &Tool, outcome: ToolOutcome) -> Result<Finished, Tool
 /// The whole value, for another tool: the structured value, or the text.
 pub(crate) fn whole(tool: &Tool, finished: Finished) -> Result<Value, ToolError> {
     match finished.product {
-        Product::Value(value) => Ok(value),
         Product::Content(content) if content.is_error => Err(content_failure(tool.name.as_str(), &content)),
-        Product::Content(McpContent { structured_content: Some(value), .. }) => Ok(value),
+        Product::Value(value) | Product::Content(McpContent { structured_content: Some(value), .. }) => Ok(value),
         Product::Content(content) => {
             let has_text = content.content.iter().any(|block| block.get("text").is_some());
             if has_text { Ok(Value::String(content.text())) } else { Ok(json!({"content": content.content})) }
@@ -141,7 +137,8 @@ fn finish_content(tool: &Tool, content: McpContent, notes: Vec<String>) -> Resul
                 "`{}` has an `output_schema`, but returned MCP content without `structuredContent`, which clients then require",
                 tool.name
             );
-            return Err(ToolError::failed(message).with_hint("Return `structuredContent` beside `content`, or publish the tool without `output_schema`"));
+            return Err(ToolError::failed(message)
+                .with_hint("Return `structuredContent` beside `content`, or publish the tool without `output_schema`"));
         };
         if let Some(faults) = output_faults(tool, structured)? {
             return Err(breaks_schema(tool, &faults));

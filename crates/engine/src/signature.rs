@@ -51,7 +51,8 @@ pub(crate) fn typescript(tool: &Tool) -> String {
     } else {
         format!("call({}, {arguments})", Value::from(name))
     };
-    let result = tool.manifest.output_schema.as_ref().map_or_else(|| "any".to_owned(), |output| language.spell(output, output, 0));
+    let result =
+        tool.manifest.output_schema.as_ref().map_or_else(|| "any".to_owned(), |output| language.spell(output, output, 0));
     format!("{call}: Promise<{result}>{}", remark(tool, "//"))
 }
 
@@ -143,7 +144,9 @@ impl Language {
         if !members.is_empty() {
             return format!("{{{}}}", members.join(", "));
         }
-        let values = schema.get("additionalProperties").filter(|values| values.as_object().is_some_and(|values: &Map<_, _>| !values.is_empty()));
+        let values = schema
+            .get("additionalProperties")
+            .filter(|values| values.as_object().is_some_and(|values: &Map<_, _>| !values.is_empty()));
         match (self, values.map(|values| self.spell(root, values, depth + 1))) {
             (Self::Python, None) => "dict".to_owned(),
             (Self::Python, Some(values)) => format!("dict[str, {values}]"),
@@ -192,7 +195,8 @@ fn python_literal(value: &Value) -> String {
         Value::Bool(false) => "False".to_owned(),
         Value::Array(items) => format!("[{}]", items.iter().map(python_literal).collect::<Vec<_>>().join(", ")),
         Value::Object(members) => {
-            let members: Vec<String> = members.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), python_literal(value))).collect();
+            let members: Vec<String> =
+                members.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), python_literal(value))).collect();
             format!("{{{}}}", members.join(", "))
         }
         Value::Number(_) | Value::String(_) => value.to_string(),
@@ -219,10 +223,51 @@ const PYTHON_KEYWORDS: [&str; 35] = [
 ];
 
 const TYPESCRIPT_KEYWORDS: [&str; 45] = [
-    "arguments", "async", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do",
-    "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import", "in",
-    "instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return", "static", "super",
-    "switch", "this", "throw", "true", "try", "typeof", "var",
+    "arguments",
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "var",
 ];
 
 #[cfg(test)]

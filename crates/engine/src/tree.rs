@@ -73,7 +73,8 @@ impl CallTree {
         }
         // A client on another machine names folders of this one; only what the operator opened counts.
         let allowed: Vec<PathBuf> = settings.roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
-        let within = |root: &PathBuf| root.canonicalize().is_ok_and(|real| allowed.iter().any(|allowed| real.starts_with(allowed)));
+        let within =
+            |root: &PathBuf| root.canonicalize().is_ok_and(|real| allowed.iter().any(|allowed| real.starts_with(allowed)));
         roots.into_iter().filter(within).collect()
     }
 

@@ -6,14 +6,19 @@ use serde_json::{Value, json};
 use skillz_registry::{Publication, RegistryError, VersionEntry, VersionList};
 use skillz_tool::{ErrorKind, Origin, ToolError, ToolName, Version};
 
-use crate::{ClientPort, VersionAction, engine::Engine, publish::list_failures, tree::CallTree};
+use crate::{ClientPort, VersionAction, engine::Engine, list::object, publish::list_failures, tree::CallTree};
 
 /// Longest source shown by `info`, in bytes.
 const SHOWN_SOURCE: usize = 50_000;
 
 impl Engine {
     /// Looks at, compares and restores versions, as the built-in `version` answers.
-    pub async fn versions(&self, action: VersionAction, tool_name: &str, client: Arc<dyn ClientPort>) -> Result<Value, ToolError> {
+    pub async fn versions(
+        &self,
+        action: VersionAction,
+        tool_name: &str,
+        client: Arc<dyn ClientPort>,
+    ) -> Result<Value, ToolError> {
         let list = self.version_list(tool_name).await?;
         match action {
             VersionAction::List => Ok(listed(&list)),
@@ -44,20 +49,18 @@ impl Engine {
             None => self.registry().tool_version(&list.name, entry.version).await?,
         };
         let mut info = self.full(&tool).await;
-        info["current"] = json!(list.current == Some(entry.version));
-        info["time"] = json!(entry.time);
-        info["hash"] = json!(entry.hash);
-        info["origin"] = json!(entry.origin);
+        let is_current = list.current == Some(entry.version);
+        info.extend(object(json!({"current": is_current, "time": entry.time, "hash": entry.hash, "origin": entry.origin})));
         if let Ok(path) = tool.source_path()
             && let Ok(source) = tokio::fs::read_to_string(path).await
         {
             let end = source.floor_char_boundary(SHOWN_SOURCE);
-            info["source_code"] = json!(source.get(..end).unwrap_or_default());
+            info.insert("source_code".to_owned(), json!(source.get(..end).unwrap_or_default()));
             if end < source.len() {
-                info["source_code_bytes"] = json!(source.len());
+                info.insert("source_code_bytes".to_owned(), json!(source.len()));
             }
         }
-        Ok(info)
+        Ok(Value::Object(info))
     }
 
     async fn version_diff(&self, list: &VersionList, from: Option<&str>, to: Option<&str>) -> Result<Value, ToolError> {
@@ -99,14 +102,15 @@ impl Engine {
         let published = self.registry().publish(publication).await?;
         self.consents().adopt(&tried.tool, &published);
         self.refresh();
-        let mut answer = json!({
+        let mut answer = object(json!({
             "tool_name": list.name.as_str(), "version": published.version, "restored": chosen.version, "previous": list.current,
             "examples": {"passed": examples.passed, "failed": examples.failed},
-        });
+        }));
         if examples.failed > 0 {
-            answer["warning"] = json!(format!("{} examples do not hold in this version:{}", examples.failed, list_failures(&examples)));
+            let warning = format!("{} examples do not hold in this version:{}", examples.failed, list_failures(&examples));
+            answer.insert("warning".to_owned(), json!(warning));
         }
-        Ok(answer)
+        Ok(Value::Object(answer))
     }
 }
 
@@ -116,15 +120,16 @@ fn listed(list: &VersionList) -> Value {
         .iter()
         .map(|entry| json!({"version": entry.version, "time": entry.time, "hash": entry.hash, "origin": entry.origin}))
         .collect();
-    let mut answer = json!({"tool_name": list.name.as_str(), "current": list.current, "versions": versions});
+    let mut answer = object(json!({"tool_name": list.name.as_str(), "current": list.current, "versions": versions}));
     if list.current.is_none() {
-        answer["deleted"] = json!(true);
+        answer.insert("deleted".to_owned(), json!(true));
     }
-    answer
+    Value::Object(answer)
 }
 
 fn find<'a>(list: &'a VersionList, version: &str) -> Result<&'a VersionEntry, ToolError> {
-    let version: Version = version.parse().map_err(|error: skillz_tool::ParseVersionError| ToolError::invalid(error.to_string()))?;
+    let version: Version =
+        version.parse().map_err(|error: skillz_tool::ParseVersionError| ToolError::invalid(error.to_string()))?;
     list.versions.iter().find(|entry| entry.version == version).ok_or_else(|| {
         let known: Vec<String> = list.versions.iter().take(20).map(|entry| entry.version.to_string()).collect();
         let message = format!("`{}` has no version {version}; it has {}", list.name, known.join(", "));
@@ -143,6 +148,7 @@ fn newest(list: &VersionList) -> Result<&VersionEntry, ToolError> {
 fn before(list: &VersionList, version: Version) -> Result<&VersionEntry, ToolError> {
     list.versions.iter().filter(|entry| entry.version < version).max_by_key(|entry| entry.version).ok_or_else(|| {
         let message = format!("`{}` has no version before {version}", list.name);
-        ToolError::new(ErrorKind::NotFound, message).with_hint("Name the version that you mean; `version(action: \"list\", ...)` shows them")
+        ToolError::new(ErrorKind::NotFound, message)
+            .with_hint("Name the version that you mean; `version(action: \"list\", ...)` shows them")
     })
 }

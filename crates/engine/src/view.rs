@@ -31,7 +31,10 @@ impl View {
     /// Tools of this view that `after` does not serve any more, in this very version.
     pub(crate) fn gone_in(&self, after: &Self) -> Vec<Arc<Tool>> {
         let stays = |callable: &&Arc<Callable>| {
-            after.callables.get(&callable.tool.name).is_some_and(|later| later.tool.hash == callable.tool.hash && later.tool.version == callable.tool.version)
+            after
+                .callables
+                .get(&callable.tool.name)
+                .is_some_and(|later| later.tool.hash == callable.tool.hash && later.tool.version == callable.tool.version)
         };
         self.callables.values().filter(|callable| !stays(callable)).map(|callable| Arc::clone(&callable.tool)).collect()
     }

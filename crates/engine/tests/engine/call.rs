@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::support::{DEADLINE, Fixture, until};
 use serde_json::{Value, json};
 use skillz_engine::{CallFailure, CallRequest, Concurrency, NoClient};
 use skillz_tool::ErrorKind;
-use crate::support::{DEADLINE, Fixture, until};
 
 fn text(reply: &skillz_engine::CallReply) -> String {
     reply.text()
@@ -57,7 +57,10 @@ async fn failures_tell_what_and_why_and_go_into_the_history() {
     let reply = fixture.call("strict", json!({"a": "secret value"})).await;
     assert!(reply.is_error && text(&reply).contains("`/a`"), "{reply:?}");
     let record = fixture.history.only("strict");
-    assert_eq!((record.status.as_str(), record.error.as_deref()), ("invalid", Some("The arguments of `strict` do not fit its input schema")));
+    assert_eq!(
+        (record.status.as_str(), record.error.as_deref()),
+        ("invalid", Some("The arguments of `strict` do not fit its input schema"))
+    );
     assert_eq!(record.argument_bytes, r#"{"a":"secret value"}"#.len() as u64);
 
     let reply = fixture.call("broken_inside", json!({})).await;
@@ -189,7 +192,12 @@ async fn calls_wait_for_a_place_and_can_give_up_while_they_do() {
 #[tokio::test]
 async fn inner_calls_ride_on_their_callers_place() {
     let fixture = Fixture::with(|settings| settings.concurrency = Concurrency { calls: 1, scripts: 1 }).await;
-    for (name, line, kind) in [("leaf", "echo", "script"), ("middle", "call leaf", "script"), ("outer", "call middle", "wasm"), ("twin", "both middle middle", "wasm")] {
+    for (name, line, kind) in [
+        ("leaf", "echo", "script"),
+        ("middle", "call leaf", "script"),
+        ("outer", "call middle", "wasm"),
+        ("twin", "both middle middle", "wasm"),
+    ] {
         fixture.publish_with(name, line, json!({"tool_type": kind})).await.expect("published");
     }
     for name in ["outer", "twin", "middle"] {
@@ -232,5 +240,5 @@ async fn limits_are_the_tools_own_within_the_operators() {
     assert_eq!((limits.timeout, limits.memory_bytes, limits.max_processes), (Duration::from_secs(30), 256 << 20, 64));
     fixture.call("script_tool", json!({})).await;
     let limits = fixture.runtime.last_call().limits;
-    assert_eq!((limits.timeout, limits.memory_bytes, limits.max_processes), (Duration::from_secs(60), 512 << 20, 3));
+    assert_eq!((limits.timeout, limits.memory_bytes, limits.max_processes), (Duration::from_mins(1), 512 << 20, 3));
 }

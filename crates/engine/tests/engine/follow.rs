@@ -56,7 +56,10 @@ async fn broken_manifests_are_reported_and_hide_nobody() {
     fs::write(folder.join("manifest.json"), "{\n  \"name\": \"torn\",\n  oops\n}").expect("written");
     until("the report", || !fixture.engine.catalog().broken().is_empty()).await;
     let list = fixture.engine.list(skillz_engine::ListRequest::default()).await.expect("a list");
-    assert_eq!((list["total"].clone(), list["broken"][0]["name"].clone(), list["broken"][0]["line"].clone()), (json!(1), json!("torn"), json!(3)));
+    assert_eq!(
+        (list["total"].clone(), list["broken"][0]["name"].clone(), list["broken"][0]["line"].clone()),
+        (json!(1), json!("torn"), json!(3))
+    );
     assert_ne!(list["broken"][0]["reason"], Value::Null);
     let error = fixture.publish_with("torn", "echo", json!({})).await.expect_err("not overwritten");
     assert!(error.text().contains("is there already, cannot be loaded, and is not overwritten"), "{error}");
@@ -70,7 +73,8 @@ async fn servers_on_one_home_see_each_others_tools() {
     first.publish("shared", "print one").await;
     until("the publish", || second.engine.catalog().get("shared").is_some()).await;
     second.publish("shared", "print two").await;
-    until("the new version", || first.engine.catalog().get("shared").is_some_and(|tool| tool.version.to_string() == "1.0.1")).await;
+    until("the new version", || first.engine.catalog().get("shared").is_some_and(|tool| tool.version.to_string() == "1.0.1"))
+        .await;
     assert_eq!(first.call("shared", json!({})).await.text(), "two");
     first.engine.delete("shared").await.expect("deleted");
     until("the deletion", || second.engine.catalog().is_empty()).await;

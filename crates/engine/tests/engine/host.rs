@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::support::{Fixture, client::FakeClient};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use skillz_engine::{CallReply, ResourceSource};
 use skillz_tool::{AnswerAction, ToolError};
-use crate::support::{Fixture, client::FakeClient};
 
 fn value(reply: CallReply) -> Value {
     assert!(!reply.is_error, "{reply:?}");
@@ -78,8 +78,14 @@ async fn progress_always_grows_and_needs_a_token() {
 async fn log_messages_carry_the_tools_name_and_no_secret() {
     let environment = std::collections::BTreeMap::from([("API_KEY".to_owned(), "very-secret-value".to_owned())]);
     let fixture = Fixture::with(|settings| settings.environment = environment).await;
-    fixture.publish_with("talker", "log the key is very-secret-value", json!({"permissions": {"env": ["API_KEY"]}})).await.expect("published");
-    fixture.publish_with("loser", "fail Bad key very-secret-value", json!({"permissions": {"env": ["API_KEY"]}})).await.expect("published");
+    fixture
+        .publish_with("talker", "log the key is very-secret-value", json!({"permissions": {"env": ["API_KEY"]}}))
+        .await
+        .expect("published");
+    fixture
+        .publish_with("loser", "fail Bad key very-secret-value", json!({"permissions": {"env": ["API_KEY"]}}))
+        .await
+        .expect("published");
     let client = Arc::new(FakeClient::default());
     fixture.call_by("talker", json!({}), client.clone()).await;
     assert_eq!(client.logs.lock().expect("whole").clone(), [("talker".to_owned(), "the key is <API_KEY>".to_owned())]);

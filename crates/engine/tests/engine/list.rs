@@ -41,13 +41,20 @@ async fn tools_are_grouped_by_kind() {
             "pipeline": [], "mcp": [], "disabled": ["old_one"], "warnings": ["There is no sandbox here"],
         })
     );
-    let names = list(&fixture, ListRequest { detail: Detail::Names, kind: Some(ToolKind::Script), ..ListRequest::default() }).await;
-    assert_eq!((names["total"].clone(), names["script"].clone(), names["wasm"].clone()), (json!(2), json!(["resize_image", "word_count"]), json!([])));
-    let tagged = list(&fixture, ListRequest { detail: Detail::Signature, tag: Some("money".to_owned()), ..ListRequest::default() }).await;
+    let names =
+        list(&fixture, ListRequest { detail: Detail::Names, kind: Some(ToolKind::Script), ..ListRequest::default() }).await;
+    assert_eq!(
+        (names["total"].clone(), names["script"].clone(), names["wasm"].clone()),
+        (json!(2), json!(["resize_image", "word_count"]), json!([]))
+    );
+    let tagged =
+        list(&fixture, ListRequest { detail: Detail::Signature, tag: Some("money".to_owned()), ..ListRequest::default() }).await;
     assert_eq!(tagged["wasm"], json!(["currency_convert(a: str)  # Converts an amount of money between currencies"]));
     let full = list(&fixture, ListRequest { detail: Detail::Full, ..ListRequest::default() }).await;
     let entry = &full["wasm"][0];
-    for field in ["name", "kind", "description", "version", "input_schema", "examples", "permissions", "versions", "path", "hash", "tags"] {
+    for field in
+        ["name", "kind", "description", "version", "input_schema", "examples", "permissions", "versions", "path", "hash", "tags"]
+    {
         assert!(entry.get(field).is_some(), "{field} is missing: {entry}");
     }
     assert!(entry["path"].as_str().expect("a path").ends_with("tools/currency_convert"), "{entry}");
@@ -56,7 +63,8 @@ async fn tools_are_grouped_by_kind() {
 #[tokio::test]
 async fn questions_are_answered_best_first() {
     let fixture = some_tools().await;
-    let question = |detail| ListRequest { query: Some("how much is 250 dollars in euros".to_owned()), detail, ..ListRequest::default() };
+    let question =
+        |detail| ListRequest { query: Some("how much is 250 dollars in euros".to_owned()), detail, ..ListRequest::default() };
     let ranked = list(&fixture, question(Detail::Summary)).await;
     assert_eq!(ranked["total"], 3);
     assert_eq!(
@@ -67,7 +75,10 @@ async fn questions_are_answered_best_first() {
     assert_eq!(list(&fixture, question(Detail::Full)).await["ranked"][0]["kind"], "wasm");
     let filtered = list(&fixture, ListRequest { kind: Some(ToolKind::Script), ..question(Detail::Names) }).await;
     assert_eq!((filtered["total"].clone(), filtered["ranked"].as_array().map(Vec::len)), (json!(2), Some(2)));
-    fixture.publish_with("exchange_rate", "echo", json!({"description": "How much a dollar is in euros"})).await.expect("published");
+    fixture
+        .publish_with("exchange_rate", "echo", json!({"description": "How much a dollar is in euros"}))
+        .await
+        .expect("published");
     let ranked = list(&fixture, question(Detail::Names)).await;
     assert!(ranked["ranked"].to_string().contains("exchange_rate"), "the index follows at once: {ranked}");
     fixture.engine.delete("exchange_rate").await.expect("deleted");
@@ -83,7 +94,8 @@ async fn pages_follow_each_other_while_tools_come_and_go() {
     for query in [None, Some("does echo".to_owned())] {
         let (mut seen, mut cursor) = (Vec::new(), None);
         loop {
-            let request = ListRequest { detail: Detail::Names, limit: Some(3), cursor, query: query.clone(), ..ListRequest::default() };
+            let request =
+                ListRequest { detail: Detail::Names, limit: Some(3), cursor, query: query.clone(), ..ListRequest::default() };
             let page = list(&fixture, request).await;
             let entries = page["wasm"].as_array().or(page["ranked"].as_array()).expect("entries");
             seen.extend(entries.iter().map(|entry| entry["name"].as_str().or(entry.as_str()).expect("a name").to_owned()));

@@ -13,8 +13,12 @@ async fn pipeline(fixture: &Fixture, request: PipelineRequest) -> Result<Value, 
 }
 
 fn create(name: &str, steps: Value) -> PipelineRequest {
-    let definition =
-        PipelineDefinition { name: name.to_owned(), description: "Chains tools".to_owned(), steps, ..PipelineDefinition::default() };
+    let definition = PipelineDefinition {
+        name: name.to_owned(),
+        description: "Chains tools".to_owned(),
+        steps,
+        ..PipelineDefinition::default()
+    };
     PipelineRequest::Create(Box::new(definition))
 }
 
@@ -26,9 +30,13 @@ fn run(name: &str, arguments: Value) -> PipelineRequest {
 async fn pipelines_are_tools_that_report_their_steps() {
     let fixture = Fixture::new().await;
     fixture.publish("echo", "echo").await;
-    let steps = json!([{"tool": "echo", "args": {"n": "$input.n"}}, {"name": "last", "tool": "echo", "args": {"again": "$prev.n"}}]);
+    let steps =
+        json!([{"tool": "echo", "args": {"n": "$input.n"}}, {"name": "last", "tool": "echo", "args": {"again": "$prev.n"}}]);
     let report = pipeline(&fixture, create("twice", steps)).await.expect("created");
-    assert_eq!((report["name"].clone(), report["kind"].clone(), report["version"].clone()), (json!("twice"), json!("pipeline"), json!("1.0.0")));
+    assert_eq!(
+        (report["name"].clone(), report["kind"].clone(), report["version"].clone()),
+        (json!("twice"), json!("pipeline"), json!("1.0.0"))
+    );
     let ran = pipeline(&fixture, run("twice", json!({"n": 5}))).await.expect("ran");
     assert_eq!(ran["result"], json!({"again": 5}));
     assert_eq!((ran["steps"][1]["name"].clone(), ran["steps"][1]["status"].clone()), (json!("last"), json!("ok")));
@@ -60,7 +68,9 @@ async fn a_failing_step_is_named_with_all_the_others() {
 async fn faults_come_all_at_once_and_other_tools_are_no_pipelines() {
     let fixture = Fixture::new().await;
     fixture.publish("echo", "echo").await;
-    let error = pipeline(&fixture, create("wrong", json!([{"tool": "ecko"}, {"tool": "echo", "args": {"x": "$later.y"}}]))).await.expect_err("two faults");
+    let error = pipeline(&fixture, create("wrong", json!([{"tool": "ecko"}, {"tool": "echo", "args": {"x": "$later.y"}}])))
+        .await
+        .expect_err("two faults");
     assert!(error.text().contains("`ecko`") && error.text().contains("later"), "{error}");
     assert!(pipeline(&fixture, run("echo", json!({}))).await.expect_err("no pipeline").text().contains("no pipeline"));
     assert!(pipeline(&fixture, PipelineRequest::Show { name: "echo".to_owned() }).await.is_err());

@@ -62,7 +62,10 @@ async fn the_network_is_given_as_declared_denied_or_opened_for_all() {
 
     let fixture = asking(json!({"network": true}), |settings| settings.policy = denied).await;
     let text = refusal(fixture.call("probe", json!({})).await);
-    assert!(text.starts_with("`probe` asks for the network, and the operator's policy (`[policy] network = \"deny\"`) refuses that"), "{text}");
+    assert!(
+        text.starts_with("`probe` asks for the network, and the operator's policy (`[policy] network = \"deny\"`) refuses that"),
+        "{text}"
+    );
 
     let fixture = asking(json!({}), |settings| {
         settings.policy = denied;
@@ -152,7 +155,10 @@ async fn the_folder_of_all_tools_is_never_writable_wherever_it_lies() {
     })
     .await;
     fixture.publish_with("reader", "echo", json!({"permissions": {"fs": [{"path": "$ROOT"}]}})).await.expect("published");
-    fixture.publish_with("writer", "echo", json!({"permissions": {"fs": [{"path": "$ROOT", "mode": "rw"}]}})).await.expect("published");
+    fixture
+        .publish_with("writer", "echo", json!({"permissions": {"fs": [{"path": "$ROOT", "mode": "rw"}]}}))
+        .await
+        .expect("published");
     assert!(!fixture.call("reader", json!({})).await.is_error);
     assert!(refusal(fixture.call("writer", json!({})).await).contains("the folder of all tools"));
 }
@@ -166,16 +172,23 @@ async fn folders_outside_the_roots_need_the_users_consent_once() {
     assert!(text.contains("this client cannot ask the user") && text.contains("SKILLZ_ROOTS"), "{text}");
 
     let client = Arc::new(FakeClient::answering(AnswerAction::Accept));
-    let (one, two) = tokio::join!(fixture.call_by("probe", json!({}), client.clone()), fixture.call_by("probe", json!({}), client.clone()));
+    let (one, two) =
+        tokio::join!(fixture.call_by("probe", json!({}), client.clone()), fixture.call_by("probe", json!({}), client.clone()));
     assert!(!one.is_error && !two.is_error);
-    assert_eq!(client.questions(), [format!("The tool `probe` (version 1.0.0) asks for the folder `{}` to read. Allow it?", real.display())]);
+    assert_eq!(
+        client.questions(),
+        [format!("The tool `probe` (version 1.0.0) asks for the folder `{}` to read. Allow it?", real.display())]
+    );
     assert!(!fixture.call_by("probe", json!({}), Arc::new(NoClient)).await.is_error, "it is remembered");
 
     let Fixture { folder, engine, .. } = fixture;
     drop(engine);
     let fixture = Fixture::in_folder(folder, |_| ()).await;
     assert!(!fixture.call("probe", json!({})).await.is_error, "also by another server");
-    fixture.publish_with("probe", "echo", json!({"permissions": {"fs": [{"path": real}]}, "description": "Another version"})).await.expect("published");
+    fixture
+        .publish_with("probe", "echo", json!({"permissions": {"fs": [{"path": real}]}, "description": "Another version"}))
+        .await
+        .expect("published");
     assert!(fixture.call("probe", json!({})).await.is_error, "another version is asked for anew");
 }
 

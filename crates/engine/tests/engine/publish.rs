@@ -46,7 +46,10 @@ async fn existing_tools_are_replaced_only_on_demand() {
     let fixture = Fixture::new().await;
     fixture.publish("speak", "print one").await;
     let error = fixture.engine.publish(request("speak", "print two", json!({}))).await.expect_err("it is there");
-    assert!(error.text().contains("There is a tool `speak` already (wasm, version 1.0.0)") && error.text().contains("`overwrite: true`"));
+    assert!(
+        error.text().contains("There is a tool `speak` already (wasm, version 1.0.0)")
+            && error.text().contains("`overwrite: true`")
+    );
     let old_hash = fixture.engine.catalog().get("speak").expect("there").hash.clone();
     fixture.publish("speak", "print two").await;
     assert_eq!(fixture.call("speak", json!({})).await.text(), "two");
@@ -63,7 +66,12 @@ async fn failing_examples_keep_the_old_version() {
 
     let error = fixture.publish_with("echo", "echo", examples(json!({"b": 3}))).await.expect_err("one does not");
     let text = error.text();
-    assert!(text.starts_with("1 of 2 examples of `echo` did not hold, so version 1.0.0 stays in service:\n- example 1 (the other) with {\"b\":2}"), "{text}");
+    assert!(
+        text.starts_with(
+            "1 of 2 examples of `echo` did not hold, so version 1.0.0 stays in service:\n- example 1 (the other) with {\"b\":2}"
+        ),
+        "{text}"
+    );
     assert!(text.contains("expected: exactly {\"b\":3}") && text.contains("actual: {\"b\":2}"), "{text}");
     assert_eq!(fixture.engine.catalog().get("echo").expect("there").version.to_string(), "1.0.0");
     assert!(fixture.history.records().is_empty(), "examples are not calls of anybody");
@@ -99,7 +107,8 @@ async fn a_publish_that_fails_on_the_way_leaves_nothing() {
     let refused = PublishRequest { client: client.clone(), ..request("sad", "broken code", json!({})) };
     assert!(fixture.engine.publish(refused).await.is_err());
     assert_eq!(client.progress.lock().expect("whole").len(), 1, "progress of the making reaches the client");
-    let left: Vec<_> = std::fs::read_dir(fixture.home().join("tools")).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(fixture.home().join("tools")).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.iter().all(|name| name.to_string_lossy().starts_with('.')), "{left:?}");
 }
 
@@ -131,12 +140,18 @@ async fn deleted_tools_are_gone_and_can_come_back() {
 #[tokio::test]
 async fn stored_examples_are_run_on_demand() {
     let fixture = Fixture::new().await;
-    fixture.publish_with("echo", "echo", json!({"examples": [{"arguments": {"a": 1}, "contains": {"a": 1}}]})).await.expect("published");
+    fixture
+        .publish_with("echo", "echo", json!({"examples": [{"arguments": {"a": 1}, "contains": {"a": 1}}]}))
+        .await
+        .expect("published");
     fixture.publish("bare", "echo").await;
     let client = || Arc::new(skillz_engine::NoClient);
     let one = fixture.engine.test(Some("echo"), client()).await.expect("tested");
     assert_eq!(one, json!({"tool_name": "echo", "version": "1.0.0", "passed": 1, "failed": 0}));
     let all = fixture.engine.test(None, client()).await.expect("tested");
-    assert_eq!((all["passed"].clone(), all["failed"].clone(), all["without_examples"].clone()), (json!(1), json!(0), json!(["bare"])));
+    assert_eq!(
+        (all["passed"].clone(), all["failed"].clone(), all["without_examples"].clone()),
+        (json!(1), json!(0), json!(["bare"]))
+    );
     assert!(fixture.engine.test(Some("ecko"), client()).await.expect_err("unknown").text().contains("`echo`"));
 }

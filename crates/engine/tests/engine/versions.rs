@@ -30,7 +30,8 @@ async fn every_version_is_listed_and_restored_any_number_of_times() {
 
     let list = versions(&fixture, VersionAction::List).await.expect("listed");
     assert_eq!((list["tool_name"].clone(), list["current"].clone()), (json!("speak"), json!("1.0.4")));
-    let numbers: Vec<&str> = list["versions"].as_array().expect("versions").iter().filter_map(|entry| entry["version"].as_str()).collect();
+    let numbers: Vec<&str> =
+        list["versions"].as_array().expect("versions").iter().filter_map(|entry| entry["version"].as_str()).collect();
     assert_eq!(numbers, ["1.0.4", "1.0.3", "1.0.2", "1.0.1", "1.0.0"]);
     assert_eq!(list["versions"][0]["origin"], "rollback");
     assert_eq!(list["versions"][4]["origin"], "build");
@@ -70,7 +71,10 @@ async fn versions_are_shown_and_compared() {
     fixture.publish("speak", "print one").await;
     fixture.publish("speak", "print two").await;
     let info = versions(&fixture, VersionAction::Info { version: Some("1.0.0".to_owned()) }).await.expect("shown");
-    assert_eq!((info["source_code"].clone(), info["current"].clone(), info["origin"].clone()), (json!("print one"), json!(false), json!("build")));
+    assert_eq!(
+        (info["source_code"].clone(), info["current"].clone(), info["origin"].clone()),
+        (json!("print one"), json!(false), json!("build"))
+    );
     let info = versions(&fixture, VersionAction::Info { version: None }).await.expect("shown");
     assert_eq!((info["version"].clone(), info["current"].clone()), (json!("1.0.1"), json!(true)));
     let diff = versions(&fixture, VersionAction::Diff { version: None, to: None }).await.expect("compared");

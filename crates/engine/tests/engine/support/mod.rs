@@ -1,7 +1,6 @@
 //! An engine on a real registry in a temporary folder, with a runtime whose tools are one line of instructions,
 //! and stores in memory.
 
-
 pub(crate) mod client;
 pub(crate) mod runtime;
 pub(crate) mod stores;
@@ -9,7 +8,9 @@ pub(crate) mod stores;
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use skillz_engine::{CallReply, CallRequest, ClientPort, Engine, EngineParts, EngineSettings, NoClient, PublishReport, PublishRequest};
+use skillz_engine::{
+    CallReply, CallRequest, ClientPort, Engine, EngineParts, EngineSettings, NoClient, PublishReport, PublishRequest,
+};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_tool::{Manifest, Origin, SourceCode, ToolError, ToolKind, ToolRuntime};
 use tempfile::TempDir;

@@ -10,7 +10,9 @@ use std::{
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use skillz_tool::{Draft, Host, LogLevel, Prepared, Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolOutcome, ToolRuntime};
+use skillz_tool::{
+    Draft, Host, LogLevel, Prepared, Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolOutcome, ToolRuntime,
+};
 use tokio::sync::Notify;
 
 /// Runs tools that are one line of instructions, and counts what goes on.

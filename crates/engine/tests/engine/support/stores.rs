@@ -67,7 +67,12 @@ impl MemoryStore for MemoryInMemory {
 
     async fn list(&self, namespace: &str, prefix: &str, _after: Option<&str>, limit: usize) -> Result<Vec<String>, StoreError> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(entries.keys().filter(|(own, key)| own == namespace && key.starts_with(prefix)).map(|(_, key)| key.clone()).take(limit).collect())
+        Ok(entries
+            .keys()
+            .filter(|(own, key)| own == namespace && key.starts_with(prefix))
+            .map(|(_, key)| key.clone())
+            .take(limit)
+            .collect())
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool, StoreError> {
