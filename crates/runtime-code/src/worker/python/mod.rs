@@ -1,0 +1,241 @@
+//! Python programs, run by Monty, an interpreter that knows no files, no network and no processes.
+
+mod analysis;
+mod convert;
+mod flow;
+mod operating_system;
+mod prepare;
+mod support;
+mod traceback;
+
+use std::{borrow::Cow, time::Duration};
+
+use monty::{MontyRun, RunProgress};
+use monty_types::{
+    CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult, PrintWriter, PrintWriterCallback,
+    ResourceLimits, ResourceTracker,
+};
+use serde_json::{Map, Value};
+
+use self::{convert::{from_value, into_value}, prepare::Prepared};
+use crate::{
+    message::{Call, Failure, FailureKind, PreparedProgram, Program, Reply, Request},
+    worker::{Outcome, link::Link},
+};
+
+/// What programs are called in tracebacks.
+const FILE_NAME: &str = "code.py";
+/// Deepest recursion, as in the reference interpreter.
+const DEEPEST_RECURSION: usize = 1_000;
+
+/// Names that the prepared program uses; see `prelude.py`.
+const RETURN: &str = "_skillz_return";
+const REQUEST: &str = "_skillz_request";
+const SLEEP: &str = "_skillz_sleep";
+/// Ends the name of a tool whose call is awaited, and so gives a future instead of a value.
+const LATER: &str = "_skillz_later";
+
+/// Checks and runs a program.
+pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
+    let prepared = match prepare::prepare(program) {
+        Ok(prepared) => prepared,
+        Err(failure) => return Outcome::Failed(failure),
+    };
+    if let Some(reason) = prepared.unsupported.clone() {
+        return Outcome::Unsupported(reason);
+    }
+    let compiled = match MontyRun::new(prepared.text.clone(), FILE_NAME, Vec::new(), CompileOptions::default()) {
+        Ok(compiled) => compiled,
+        Err(error) if error.exc_type() == ExcType::NotImplementedError => {
+            let message = error.message().unwrap_or_default();
+            return Outcome::Unsupported(message.replace("The monty syntax parser does not yet support ", "the embedded interpreter has no "));
+        }
+        Err(error) => return Outcome::Failed(traceback::failure(&error, FailureKind::Syntax, &prepared, &program.code)),
+    };
+    let limits = ResourceLimits::default()
+        .max_duration(link.time_left())
+        .max_memory(usize::try_from(program.memory_bytes).unwrap_or(usize::MAX))
+        .max_recursion_depth(DEEPEST_RECURSION);
+    let mut interpreter = Interpreter { link, program, prepared: &prepared, returned: None };
+    let started = compiled.start(Vec::new(), ResourceTracker::new(limits), PrintWriter::Callback(&mut Printer(&mut *interpreter.link)));
+    interpreter.drive(started)
+}
+
+/// Checks a program and changes it as for a run, for the machine's own interpreter.
+pub(crate) fn prepare_only(program: &Program) -> Outcome {
+    match prepare::prepare(program) {
+        Ok(prepared) => Outcome::Prepared(PreparedProgram { text: prepared.body, ..PreparedProgram::default() }),
+        Err(failure) => Outcome::Failed(failure),
+    }
+}
+
+struct Interpreter<'a> {
+    link: &'a mut Link,
+    program: &'a Program,
+    prepared: &'a Prepared,
+    /// What a `return` at top level gave.
+    returned: Option<Value>,
+}
+
+impl Interpreter<'_> {
+    /// Serves the program's requests until it ends.
+    fn drive(&mut self, started: Result<RunProgress, MontyException>) -> Outcome {
+        let mut progress = started;
+        loop {
+            progress = match progress {
+                Ok(RunProgress::Complete(value)) => return self.complete(&value),
+                Ok(RunProgress::FunctionCall(call)) => self.function(call),
+                Ok(RunProgress::NameLookup(lookup)) => {
+                    let answer = self.look_up(&lookup.name);
+                    lookup.resume(answer, PrintWriter::Callback(&mut Printer(self.link)))
+                }
+                Ok(RunProgress::OsCall(call)) => call.resume_with(PrintWriter::Callback(&mut Printer(self.link)), operating_system::answer),
+                Ok(RunProgress::ResolveFutures(state)) => {
+                    let replies = self.link.wait_for_any(state.pending_call_ids());
+                    let results = replies.into_iter().map(|reply| (reply.id, into_result(reply))).collect();
+                    state.resume(results, PrintWriter::Callback(&mut Printer(self.link)))
+                }
+                Err(error) => return self.fail(&error),
+            };
+        }
+    }
+
+    fn complete(&self, value: &MontyObject) -> Outcome {
+        if self.link.has_printed_too_much() {
+            return Outcome::Failed(self.printed_too_much(None));
+        }
+        match into_value(value) {
+            Ok(value) => Outcome::Done(value),
+            Err(message) => Outcome::Failed(Failure { kind: FailureKind::Result, message, traceback: None }),
+        }
+    }
+
+    fn fail(&mut self, error: &MontyException) -> Outcome {
+        if let Some(value) = self.returned.take() {
+            return Outcome::Done(value);
+        }
+        let message = error.message().unwrap_or_default();
+        let kind = if self.link.has_printed_too_much() {
+            FailureKind::Output
+        } else if message.starts_with("time limit exceeded") || (error.exc_type() == ExcType::TimeoutError && self.link.time_left().is_zero()) {
+            FailureKind::Time
+        } else if error.exc_type() == ExcType::MemoryError {
+            FailureKind::Memory
+        } else if error.exc_type().is_subclass_of(ExcType::SyntaxError) {
+            FailureKind::Syntax
+        } else {
+            FailureKind::Exception
+        };
+        let failure = traceback::failure(error, kind, self.prepared, &self.program.code);
+        Outcome::Failed(if kind == FailureKind::Output { self.printed_too_much(failure.traceback) } else { failure })
+    }
+
+    fn printed_too_much(&self, traceback: Option<String>) -> Failure {
+        let message = format!("It printed more than {} bytes", self.program.output_bytes);
+        Failure { kind: FailureKind::Output, message, traceback }
+    }
+
+    /// Names that the program does not define itself.
+    fn look_up(&self, name: &str) -> NameLookupResult {
+        let function = |name: &str| NameLookupResult::Value(MontyObject::Function { name: name.to_owned(), docstring: None });
+        let tool = name.strip_suffix(LATER).unwrap_or(name);
+        match name {
+            "__name__" => NameLookupResult::Value(MontyObject::String("__main__".to_owned())),
+            RETURN | REQUEST | SLEEP => function(name),
+            _ if tool == "call" || self.program.tools.iter().any(|known| known == tool) => function(name),
+            _ => NameLookupResult::Undefined,
+        }
+    }
+
+    fn function(&mut self, mut call: monty::FunctionCall) -> Result<RunProgress, MontyException> {
+        let arguments = std::mem::take(&mut call.args);
+        let named = std::mem::take(&mut call.kwargs);
+        let name = call.function_name.clone();
+        let request = match self.request(&name, &arguments, &named) {
+            Ok(Some(request)) => request,
+            Ok(None) => {
+                let end = MontyException::new(ExcType::SystemExit, None);
+                return call.abort(end, PrintWriter::Callback(&mut Printer(self.link)));
+            }
+            Err(error) => return call.resume(ExtFunctionResult::Error(error), PrintWriter::Callback(&mut Printer(self.link))),
+        };
+        self.link.request(call.call_id, request);
+        if name.ends_with(LATER) || name == SLEEP {
+            return call.resume_pending(PrintWriter::Callback(&mut Printer(self.link)));
+        }
+        let reply = self.link.wait_for(call.call_id);
+        call.tracker_mut().set_max_duration(self.link.time_left().max(Duration::from_millis(1)));
+        call.resume(into_result(reply), PrintWriter::Callback(&mut Printer(self.link)))
+    }
+
+    /// What a call of one of our functions asks for; `None` where it is the program's `return`.
+    fn request(
+        &mut self,
+        name: &str,
+        arguments: &[MontyObject],
+        named: &[(MontyObject, MontyObject)],
+    ) -> Result<Option<Request>, MontyException> {
+        let wrong = |message: String| MontyException::new(ExcType::TypeError, Some(message));
+        let mut positional = arguments.iter().map(into_value).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+        let named = named.iter().map(|(key, value)| Ok((key.to_string(), into_value(value)?)));
+        let mut named = named.collect::<Result<Map<String, Value>, String>>().map_err(wrong)?;
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        match name {
+            RETURN => {
+                self.returned = Some(positional.pop().unwrap_or_default());
+                return Ok(None);
+            }
+            REQUEST => {
+                let method = text(positional.first()).unwrap_or_default();
+                let params = positional.pop().filter(Value::is_object).unwrap_or_default();
+                return Ok(Some(Request::Host { method, params }));
+            }
+            SLEEP => return Ok(Some(Request::Host { method: "sleep".to_owned(), params: positional.pop().unwrap_or_default() })),
+            _ => {}
+        }
+        let name = name.strip_suffix(LATER).unwrap_or(name);
+        if name != "call" {
+            return Ok(Some(Request::Call(Call { name: name.to_owned(), positional, named })));
+        }
+        let usage = "call() takes a tool's name and its arguments: call(\"name\", {\"argument\": 1})";
+        let tool = text(positional.first()).ok_or_else(|| wrong(usage.to_owned()))?;
+        match (positional.len(), positional.pop()) {
+            (1, _) => {}
+            (2, Some(Value::Object(members))) => named = members.into_iter().chain(named).collect(),
+            (2, Some(Value::Null)) => {}
+            _ => return Err(wrong(usage.to_owned())),
+        }
+        Ok(Some(Request::Call(Call { name: tool, positional: Vec::new(), named })))
+    }
+}
+
+fn into_result(reply: Reply) -> ExtFunctionResult {
+    match reply.result {
+        Ok(value) => ExtFunctionResult::Return(from_value(value)),
+        Err(error) => ExtFunctionResult::Error(MontyException::new(ExcType::RuntimeError, Some(error.message))),
+    }
+}
+
+/// Takes what the program prints.
+struct Printer<'a>(&'a mut Link);
+
+impl Printer<'_> {
+    fn print(&mut self, text: &str) -> Result<(), MontyException> {
+        self.0.print(text).map_err(|_| MontyException::new(ExcType::MemoryError, Some("printed too much".to_owned())))
+    }
+}
+
+impl PrintWriterCallback for Printer<'_> {
+    fn stdout_write(&mut self, output: Cow<'_, str>) -> Result<(), MontyException> {
+        self.print(&output)
+    }
+
+    fn stdout_push(&mut self, end: char) -> Result<(), MontyException> {
+        self.print(end.encode_utf8(&mut [0; 4]))
+    }
+
+    fn poll_flush(&mut self) -> Result<(), MontyException> {
+        self.0.flush_if_due();
+        Ok(())
+    }
+}

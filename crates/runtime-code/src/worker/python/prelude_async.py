@@ -1,0 +1,11 @@
+import asyncio as _skillz_asyncio
+async def _skillz_value(value):
+    return value
+def _skillz_future(value):
+    if value is None or isinstance(value, (str, int, float, list, dict, tuple)):
+        return _skillz_value(value)
+    return value
+def _skillz_gather(*items, **options):
+    return _skillz_asyncio.gather(*[_skillz_future(item) for item in items], **options)
+async def _skillz_run(value):
+    return await _skillz_future(value)

@@ -1,0 +1,95 @@
+//! What a program needs and the embedded interpreter lacks, found before anything has run.
+//!
+//! The interpreter itself is asked: a tiny program that imports a module, or reads a name, shows whether it is there.
+//! So there is no list here that could fall behind.
+
+use std::{cell::RefCell, collections::{HashMap, HashSet}};
+
+use monty::{MontyRun, RunProgress};
+use monty_types::{CompileOptions, PrintWriter, ResourceTracker};
+
+use super::analysis::{Facts, OWN_ASYNCIO};
+
+/// Built-in functions of Python that a program may mean; a name that is neither of these nor its own is its fault.
+const BUILTINS: &str = "abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright \
+    credits delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex id input \
+    int isinstance issubclass iter len list locals map max memoryview min next object oct open ord pow print property quit range repr \
+    reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip __import__";
+
+thread_local! {
+    /// Answers so far; they never change.
+    static KNOWN: RefCell<HashMap<String, bool>> = RefCell::default();
+}
+
+/// What is missing, in words; `None` where all is there.
+pub(crate) fn missing(facts: &Facts, tools: &HashSet<&str>) -> Option<String> {
+    for module in &facts.modules {
+        if !has(&format!("import {module}")) {
+            return Some(format!("the embedded interpreter has no module `{module}`"));
+        }
+    }
+    for (module, member) in &facts.members {
+        if module != "__future__" && !has(&format!("from {module} import {member}")) {
+            return Some(format!("the embedded interpreter has no `{member}` in the module `{module}`"));
+        }
+    }
+    for (module, attribute) in &facts.attributes {
+        let is_own = module == "asyncio" && OWN_ASYNCIO.contains(&attribute.as_str());
+        if !is_own && !has(&format!("import {module}\n{module}.{attribute}")) {
+            return Some(format!("the embedded interpreter has no `{module}.{attribute}`"));
+        }
+    }
+    let mut builtins = BUILTINS.split_ascii_whitespace();
+    let lacking = |name: &&str| facts.read.contains(*name) && !facts.bound.contains(*name) && !tools.contains(*name) && !has(name);
+    builtins.find(lacking).map(|name| format!("the embedded interpreter has no `{name}`"))
+}
+
+/// Whether a tiny program runs without an exception. One that asks for the operating system got as far as that.
+fn has(program: &str) -> bool {
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(program).copied()) {
+        return known;
+    }
+    let started = MontyRun::new(program.to_owned(), "probe.py", Vec::new(), CompileOptions::default())
+        .and_then(|run| run.start(Vec::new(), ResourceTracker::default(), PrintWriter::Disabled));
+    let is_there = matches!(started, Ok(RunProgress::Complete(_) | RunProgress::OsCall(_)));
+    KNOWN.with_borrow_mut(|known| known.insert(program.to_owned(), is_there));
+    is_there
+}
+
+#[cfg(test)]
+mod tests {
+    use ruff_python_parser::parse_module;
+
+    use super::*;
+
+    fn missing_in(program: &str) -> Option<String> {
+        let parsed = parse_module(program).expect(program);
+        missing(&Facts::of(&parsed.syntax().body), &HashSet::from(["word_count"]))
+    }
+
+    #[test]
+    fn only_what_is_not_there_is_missing() {
+        for program in [
+            "1 + 1", "import json, re, math\njson.dumps(re.findall('a', 'a'))", "from datetime import datetime\ndatetime.now()",
+            "import asyncio\nasyncio.run(f())\nasyncio.create_task(g())\nasyncio.sleep(1)", "from asyncio import gather, sleep",
+            "import skillz\nskillz.search('x')", "from skillz import memory", "print(open('x').read())", "undefined_name(1)", "word_count(text='a')",
+            "import os\nos.getenv('X')\nos.environ", "from __future__ import annotations", "def eval(x): return x\neval(1)",
+            "from dataclasses import dataclass\nfrom collections import Counter",
+        ] {
+            assert_eq!(missing_in(program), None, "{program}");
+        }
+        for (program, part) in [
+            ("import numpy", "no module `numpy`"),
+            ("import numpy as np\nnp.array([1])", "no module `numpy`"),
+            ("def f():\n    import subprocess", "no module `subprocess`"),
+            ("from os import path, system", "no `path` in the module `os`"),
+            ("import os\nos.system('id')", "no `os.system`"),
+            ("import asyncio\nasyncio.Semaphore(3)", "no `asyncio.Semaphore`"),
+            ("eval('1')", "no `eval`"),
+            ("__import__('os')", "no `__import__`"),
+        ] {
+            let found = missing_in(program);
+            assert!(found.as_deref().is_some_and(|found| found.contains(part)), "{program}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Attempts to get out of the embedded interpreters: each fails with a message, and the runner goes on.
+
+use serde_json::json;
+use skillz_runtime_code::Language;
+
+use crate::support::{Bench, Options};
+
+#[tokio::test]
+async fn python_has_no_files_no_environment_no_processes() {
+    let bench = Bench::new();
+    bench
+        .check_failures(
+            &Options::default(),
+            &[
+                ("open('/etc/passwd').read()", "PermissionError"),
+                ("open('/tmp/x', 'w').write('a')", "PermissionError"),
+                ("from pathlib import Path\nPath('/etc/passwd').read_text()", "PermissionError"),
+                ("from pathlib import Path\nlist(Path('/').iterdir())", "PermissionError"),
+                ("from pathlib import Path\nPath('/etc/passwd').exists()", "PermissionError"),
+                ("import os\nos.getenv('HOME')", "PermissionError"),
+                ("import os\nos.environ['PATH']", "PermissionError"),
+                ("import os\nos.system('id')", "the embedded interpreter has no `os.system`"),
+                ("import subprocess\nsubprocess.run(['id'])", "no module `subprocess`"),
+                ("import socket\nsocket.create_connection(('127.0.0.1', 80))", "no module `socket`"),
+                ("import urllib.request\nurllib.request.urlopen('http://169.254.169.254')", "no module `urllib.request`"),
+                ("import ctypes", "no module `ctypes`"),
+                ("__import__('os').system('id')", "no `__import__`"),
+                ("eval('1')", "no `eval`"),
+                ("exec('x = 1')", "no `exec`"),
+                ("().__class__.__bases__[0].__subclasses__()", "AttributeError"),
+                ("(lambda: 0).__globals__", "AttributeError"),
+                ("word_count.__globals__", "AttributeError"),
+                ("[].__class__.__mro__", "AttributeError"),
+                ("getattr(call, '__code__')", "AttributeError"),
+                ("import sys\nsys.modules['os']", "the embedded interpreter has no `sys.modules`"),
+                ("'{0.__class__.__init__.__globals__}'.format(call)", "Error"),
+            ],
+        )
+        .await;
+    bench.check(&Options::default(), &[("1", json!(1))]).await;
+}
+
+#[tokio::test]
+async fn javascript_has_the_language_only() {
+    let bench = Bench::new();
+    let options = Options { language: Language::JavaScript, ..Options::default() };
+    bench
+        .check_failures(
+            &options,
+            &[
+                ("(new Function('return process'))()", "process is not defined"),
+                ("[].constructor.constructor('return process.env')()", "process is not defined"),
+                ("this.constructor.constructor('return require(\"fs\")')()", ""),
+                ("(async () => {}).constructor('return await import(\"fs\")')()", ""),
+                ("globalThis.process.env", "TypeError"),
+                ("globalThis.require('fs')", "TypeError"),
+                ("await (0, eval)('import(\"std\")')", ""),
+                ("globalThis.std.open('/etc/passwd')", "TypeError"),
+                ("globalThis.os.exec(['id'])", "TypeError"),
+                ("new Worker('x')", "no `Worker`"),
+                ("await fetch('http://127.0.0.1')", "no `fetch`"),
+                ("call.constructor('return this')().process.exit()", "TypeError"),
+            ],
+        )
+        .await;
+    bench
+        .check(
+            &options,
+            &[
+                ("typeof globalThis.process + typeof globalThis.require + typeof globalThis.Deno", json!("undefinedundefinedundefined")),
+                ("Object.getOwnPropertyNames(globalThis).filter((n) => /native|bridge|host|fs|net|sock/i.test(n))", json!([])),
+            ],
+        )
+        .await;
+}
