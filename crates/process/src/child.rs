@@ -59,7 +59,19 @@ impl Child {
     /// How often the kernel has killed a process of the tree because it was out of memory, as it does where a control
     /// group keeps the limit: it takes the largest, which need not be the root. For workers whose calls are processes.
     pub async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
+        if let Some(exit) = self.exit {
+            return Ok(u64::from(exit == Exit::MemoryLimit));
+        }
         self.tree.memory_kills().await
+    }
+
+    /// Whether nothing in the tree can go on unless something comes in on its stdin, or its end. `false` where that
+    /// cannot be told. A snapshot: ask again before acting on it.
+    pub async fn waits_for_input(&mut self) -> Result<bool, ProcessError> {
+        if self.exit.is_some() {
+            return Ok(false);
+        }
+        self.tree.waits_for_input().await
     }
 
     /// Kills the whole tree and waits until no process of it is left.

@@ -33,7 +33,10 @@ impl Backend {
     pub(crate) async fn close(&self) {}
 
     #[expect(clippy::unused_async, reason = "the same form as on Linux")]
-    pub(crate) async fn spawn(&self, command: &Command) -> Result<Child, ProcessError> {
+    pub(crate) async fn spawn(&self, sandbox: SandboxKind, command: Command) -> Result<Child, ProcessError> {
+        if command.policy.is_some() {
+            unconfined_only(sandbox)?;
+        }
         let mut starter = tokio::process::Command::new(&command.program);
         starter
             .args(&command.arguments)
@@ -78,14 +81,6 @@ impl Backend {
     }
 }
 
-/// Fits a command to the sandbox in force.
-pub(crate) fn confine(sandbox: SandboxKind, mut command: Command) -> Result<Command, ProcessError> {
-    if command.policy.take().is_some() {
-        unconfined_only(sandbox)?;
-    }
-    Ok(command)
-}
-
 fn unconfined_only(sandbox: SandboxKind) -> Result<(), ProcessError> {
     match sandbox {
         SandboxKind::Auto | SandboxKind::None => Ok(()),
@@ -112,6 +107,10 @@ impl Tree {
     #[expect(clippy::unused_async, reason = "the same form as on Linux")]
     pub(crate) async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
         Ok(0)
+    }
+
+    pub(crate) async fn waits_for_input(&mut self) -> Result<bool, ProcessError> {
+        Ok(false)
     }
 
     pub(crate) fn kill(&mut self) {

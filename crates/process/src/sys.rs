@@ -107,9 +107,10 @@ fn signal_set(signals: &[libc::c_int]) -> libc::sigset_t {
     set
 }
 
-/// Puts `descriptor` in the place `number` (0 to 2), open across exec.
+/// Puts `descriptor` in the place `number`, open across exec. What was there is closed: 0 to 2 are owned by nobody in the
+/// helper; further ones are for a process about to execute, whose other descriptors do not matter any more.
 pub(crate) fn place(descriptor: BorrowedFd<'_>, number: RawFd) -> io::Result<()> {
-    // SAFETY: the caller owns `descriptor`, and the places 0 to 2 are owned by nobody in the helper.
+    // SAFETY: the caller owns `descriptor`, and answers for `number`, as above.
     let result = unsafe { libc::dup2(descriptor.as_raw_fd(), number) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -19,6 +19,9 @@ pub(crate) const KILL: u8 = b'k';
 /// The server's question how often the kernel has killed for memory.
 pub(crate) const ASK_MEMORY_KILLS: u8 = b'm';
 
+/// The server's question whether the tree waits for its stdin and nothing else.
+pub(crate) const ASK_WAITS_FOR_INPUT: u8 = b'i';
+
 /// Bytes of the length that stands before each message.
 const LENGTH_BYTES: usize = 4;
 
@@ -29,6 +32,23 @@ pub(crate) enum Purpose {
     Run,
     /// Set everything up, execute nothing.
     Probe,
+}
+
+/// Who confines a tree that has a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confiner {
+    /// The supervisor itself.
+    Builtin,
+    /// The program `bwrap`, which the supervisor starts in place of the program.
+    Bubblewrap,
+}
+
+/// What the server asks a supervisor for.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) command: Command,
+    pub(crate) confiner: Confiner,
+    pub(crate) purpose: Purpose,
 }
 
 /// What a supervisor tells.
@@ -42,6 +62,8 @@ pub(crate) enum Event {
     Exited(Exit),
     /// The answer to [`ASK_MEMORY_KILLS`].
     MemoryKills(u32),
+    /// The answer to [`ASK_WAITS_FOR_INPUT`].
+    WaitsForInput(bool),
 }
 
 /// How the tree is kept in its place.
@@ -69,8 +91,11 @@ impl Place {
     /// All places, in the order in which the server hands over their lines.
     pub(crate) const ALL: [Self; 3] = [Self::Open, Self::Confined { network: false }, Self::Confined { network: true }];
 
-    pub(crate) fn of(policy: Option<&Policy>) -> Self {
-        policy.map_or(Self::Open, |policy| Self::Confined { network: policy.network })
+    pub(crate) fn of(policy: Option<&Policy>, confiner: Confiner) -> Self {
+        match (policy, confiner) {
+            (Some(policy), Confiner::Builtin) => Self::Confined { network: policy.network },
+            (Some(_), Confiner::Bubblewrap) | (None, _) => Self::Open,
+        }
     }
 
     /// Its position in [`Place::ALL`].
@@ -97,9 +122,11 @@ pub(crate) enum Failure {
 }
 
 /// A request with its length in front.
-pub(crate) fn encode_request(command: &Command, purpose: Purpose) -> Vec<u8> {
+pub(crate) fn encode_request(request: &Request) -> Vec<u8> {
+    let Request { command, confiner, purpose } = request;
     let mut writer = Writer(vec![0; LENGTH_BYTES]);
-    writer.flag(purpose == Purpose::Probe);
+    writer.flag(*purpose == Purpose::Probe);
+    writer.flag(*confiner == Confiner::Bubblewrap);
     writer.bytes(command.program.as_os_str());
     writer.list(&command.arguments, |writer, argument| writer.bytes(argument));
     writer.list(&command.environment, |writer, (name, value)| {
@@ -120,9 +147,10 @@ pub(crate) fn encode_request(command: &Command, purpose: Purpose) -> Vec<u8> {
 }
 
 /// Reads a request, without its length.
-pub(crate) fn decode_request(bytes: &[u8]) -> Option<(Command, Purpose)> {
+pub(crate) fn decode_request(bytes: &[u8]) -> Option<Request> {
     let mut reader = Reader(bytes);
     let purpose = if reader.flag()? { Purpose::Probe } else { Purpose::Run };
+    let confiner = if reader.flag()? { Confiner::Bubblewrap } else { Confiner::Builtin };
     let command = Command {
         program: PathBuf::from(reader.bytes()?),
         arguments: reader.list(Reader::bytes)?,
@@ -135,7 +163,7 @@ pub(crate) fn decode_request(bytes: &[u8]) -> Option<(Command, Purpose)> {
         },
         policy: if reader.flag()? { Some(decode_policy(&mut reader)?) } else { None },
     };
-    Some((command, purpose))
+    Some(Request { command, confiner, purpose })
 }
 
 fn decode_policy(reader: &mut Reader<'_>) -> Option<Policy> {
@@ -168,6 +196,7 @@ pub(crate) fn encode_event(event: &Event) -> Vec<u8> {
         Event::Exited(Exit::MemoryLimit) => writer.0.push(b'm'),
         Event::Exited(Exit::ProcessLimit) => writer.0.push(b'n'),
         Event::MemoryKills(count) => writer.tagged(b'k', count.cast_signed()),
+        Event::WaitsForInput(waits) => writer.0.extend([b'i', u8::from(*waits)]),
     }
     writer.finish()
 }
@@ -209,6 +238,7 @@ fn decode_event(message: &[u8]) -> Option<Event> {
         b'm' => Event::Exited(Exit::MemoryLimit),
         b'n' => Event::Exited(Exit::ProcessLimit),
         b'k' => Event::MemoryKills(reader.integer()?.cast_unsigned()),
+        b'i' => Event::WaitsForInput(reader.array::<1>()? == [1]),
         _ => return None,
     })
 }
@@ -330,11 +360,12 @@ mod tests {
 
     #[test]
     fn requests_survive_the_way() {
-        for purpose in [Purpose::Run, Purpose::Probe] {
-            let bytes = encode_request(&command(), purpose);
+        for (purpose, confiner) in [(Purpose::Run, Confiner::Builtin), (Purpose::Probe, Confiner::Bubblewrap)] {
+            let request = Request { command: command(), confiner, purpose };
+            let bytes = encode_request(&request);
             assert_eq!(message_length(&bytes), Some(bytes.len() - LENGTH_BYTES));
-            let (decoded, decoded_purpose) = decode_request(&bytes[LENGTH_BYTES..]).expect("it is whole");
-            assert_eq!((format!("{decoded:?}"), decoded_purpose), (format!("{:?}", command()), purpose));
+            let decoded = decode_request(&bytes[LENGTH_BYTES..]).expect("it is whole");
+            assert_eq!(format!("{decoded:?}"), format!("{request:?}"));
             for end in LENGTH_BYTES..bytes.len() {
                 assert!(decode_request(&bytes[LENGTH_BYTES..end]).is_none(), "cut at {end}");
             }
@@ -354,6 +385,8 @@ mod tests {
             Event::Exited(Exit::MemoryLimit),
             Event::Exited(Exit::ProcessLimit),
             Event::MemoryKills(3),
+            Event::WaitsForInput(true),
+            Event::WaitsForInput(false),
         ];
         let mut buffer = Vec::new();
         let mut arrived = Vec::new();

@@ -1,8 +1,10 @@
 //! What a confined process may see and do, and the ways to make it so.
 //!
 //! A [`Policy`] is data; [`SandboxKind`] says who enforces it; `builtin` is the part that runs in the process to be
-//! confined. Nothing here starts a program: `skillz-process` does, and applies the policy in the child.
+//! confined, `bubblewrap` writes the command line of that program. Nothing here starts a program: `skillz-process` does, and applies the policy in the child.
 
+#[cfg(target_os = "linux")]
+pub mod bubblewrap;
 #[cfg(target_os = "linux")]
 pub mod builtin;
 mod kind;

@@ -34,6 +34,8 @@ pub(super) struct Start<'start> {
     pub(super) command: &'start Command,
     pub(super) purpose: Purpose,
     pub(super) streams: &'start Streams,
+    /// Further descriptors, to be open from number 3 on.
+    pub(super) more: &'start [OwnedFd],
     pub(super) keeper: &'start Keeper,
 }
 
@@ -59,6 +61,8 @@ pub(super) fn start(start: &Start<'_>) -> Result<Starting, Failure> {
     match sys::fork().map_err(|error| setup("fork", &error))? {
         Forked::Child => {
             drop(outcome);
+            // Out of the way of the places that further descriptors take.
+            let outcome_write = above(&outcome_write).unwrap_or(outcome_write);
             let failure = match become_program(start, &program, supervisor) {
                 Err(failure) => failure,
                 Ok(never) => match never {},
@@ -177,10 +181,23 @@ fn become_program(start: &Start<'_>, program: &Program, supervisor: Pid) -> Resu
     prepare(start, supervisor).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
     chdir(&start.command.directory).map_err(|error| StepFailure::new(Step::Directory, &error.into()))?;
     sys::close_others_on_exec();
+    place_more(start.more).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
     if start.purpose == Purpose::Probe {
         sys::exit(0);
     }
     sys::execute(&program.path, &program.arguments, &program.environment).map_err(|error| StepFailure::new(Step::Program, &error))
+}
+
+/// Numbers below are for descriptors that the program is to find.
+const FREE_NUMBERS: i32 = 256;
+
+fn above(descriptor: &OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, FREE_NUMBERS)?)
+}
+
+fn place_more(descriptors: &[OwnedFd]) -> io::Result<()> {
+    let copies: Vec<OwnedFd> = descriptors.iter().map(above).collect::<io::Result<_>>()?;
+    (3..).zip(&copies).try_for_each(|(number, copy)| sys::place(copy.as_fd(), number))
 }
 
 fn prepare(start: &Start<'_>, supervisor: Pid) -> io::Result<()> {

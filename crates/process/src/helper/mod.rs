@@ -12,6 +12,7 @@ mod limits;
 mod requests;
 mod sampling;
 mod spares;
+mod stillness;
 mod supervisor;
 
 use std::{

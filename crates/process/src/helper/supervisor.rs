@@ -13,17 +13,21 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     process::{Pid, Signal, WaitOptions, WaitStatus, set_child_subreaper, set_parent_process_death_signal, wait},
 };
-use skillz_sandbox::builtin::{Bounds, Confinement, Layout};
+use skillz_sandbox::{
+    bubblewrap,
+    builtin::{Bounds, Confinement, Layout},
+};
 
 use super::{
     cgroup::{Cgroups, Group},
     exec, kill,
     limits::Keeper,
     requests::{self, Descriptors},
+    stillness,
 };
 use crate::{
     Command, Exit, sys,
-    wire::{self, Event, Facts, Failure, Place},
+    wire::{self, Event, Facts, Failure, Place, Request},
 };
 
 /// What a supervisor works with.
@@ -84,17 +88,19 @@ fn prepare(place: Place, confinement: Option<Confinement>, cgroups: &Cgroups, nu
 }
 
 fn supervise(control: &OwnedFd, streams: exec::Streams, prepared: Prepared) -> Result<(), Failure> {
-    let Some((command, purpose)) = receive_request(control) else { return Ok(()) };
+    let Some(Request { command, confiner, purpose }) = receive_request(control) else { return Ok(()) };
     let Prepared { signals, group, badness, layout } = prepared;
     let confined = layout.is_some();
-    if confined != command.policy.is_some() {
+    if confined != matches!(Place::of(command.policy.as_ref(), confiner), Place::Confined { .. }) {
         return Err(Failure::Setup { message: "the request came to the wrong place".to_owned() });
     }
     let mut keeper = Keeper::new(command.limits.clone(), group, confined);
     let landlock_abi = confine(layout, &command, &streams)?;
+    let (command, more) = if confined { (command, Vec::new()) } else { wrap(command)? };
     // Whoever is started has to be chosen before the supervisor, which has to tell about it.
     set_badness(badness.as_ref(), b"300");
-    let starting = exec::start(&exec::Start { command: &command, purpose, streams: &streams, keeper: &keeper });
+    let starting = exec::start(&exec::Start { command: &command, purpose, streams: &streams, more: &more, keeper: &keeper });
+    drop(more);
     set_badness(badness.as_ref(), b"0");
     let starting = starting?;
     // The program alone holds the streams now, so that they end with it.
@@ -126,6 +132,27 @@ fn confine(layout: Option<(Confinement, Layout)>, command: &Command, streams: &e
     Ok(u8::try_from(entered.landlock_abi).unwrap_or(u8::MAX))
 }
 
+/// Puts the sandbox's program in place of a program that it is to confine, with the descriptors that it needs.
+fn wrap(command: Command) -> Result<(Command, Vec<OwnedFd>), Failure> {
+    let Some(policy) = &command.policy else { return Ok((command, Vec::new())) };
+    let inner = bubblewrap::Inner {
+        program: &command.program,
+        arguments: &command.arguments,
+        environment: &command.environment,
+        directory: &command.directory,
+    };
+    let wrapped = bubblewrap::wrap(policy, inner).map_err(|error| Failure::Sandbox { reason: error.to_string() })?;
+    let command = Command {
+        program: wrapped.program,
+        arguments: wrapped.arguments,
+        environment: Vec::new(),
+        directory: "/".into(),
+        policy: None,
+        limits: command.limits,
+    };
+    Ok((command, wrapped.descriptors))
+}
+
 fn set_badness(badness: Option<&File>, value: &[u8]) {
     if let Some(mut file) = badness {
         // Where it cannot be set, the largest is chosen all the same.
@@ -149,7 +176,7 @@ fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32, keeper: &mut Keeper) 
                 return exit;
             }
         }
-        if told && !obey(control, keeper) {
+        if told && !obey(control, keeper, root) {
             return Exit::Signal(libc::SIGKILL);
         }
         if interval.is_some()
@@ -161,12 +188,16 @@ fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32, keeper: &mut Keeper) 
 }
 
 /// Does what the server says; `false` if that is the end.
-fn obey(control: &OwnedFd, keeper: &mut Keeper) -> bool {
+fn obey(control: &OwnedFd, keeper: &mut Keeper, root: i32) -> bool {
     let mut word = [0_u8; 1];
     match rustix::io::read(control, &mut word) {
         Ok(1) if word == [wire::ASK_MEMORY_KILLS] => {
             let count = u32::try_from(keeper.memory_kills()).unwrap_or(u32::MAX);
             tell(control, &Event::MemoryKills(count));
+            true
+        }
+        Ok(1) if word == [wire::ASK_WAITS_FOR_INPUT] => {
+            tell(control, &Event::WaitsForInput(stillness::waits_for_input(root)));
             true
         }
         Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => true,
@@ -194,7 +225,7 @@ fn exit_of(status: WaitStatus) -> Exit {
     }
 }
 
-fn receive_request(control: &OwnedFd) -> Option<(Command, wire::Purpose)> {
+fn receive_request(control: &OwnedFd) -> Option<Request> {
     let mut message = Vec::new();
     let mut chunk = [0; 16 * 1024];
     loop {

@@ -45,13 +45,13 @@ impl Backend {
     }
 
     pub(crate) fn warm_up(&self, sandbox: SandboxKind) -> Result<(), ProcessError> {
-        let policy = confinement(sandbox, Policy::default())?;
-        self.connection()?.prepare(wire::Place::of(policy.as_ref()));
+        let policy = confines(sandbox)?.then(Policy::default);
+        self.connection()?.prepare(wire::Place::of(policy.as_ref(), confiner(sandbox)));
         Ok(())
     }
 
-    pub(crate) async fn spawn(&self, command: &Command) -> Result<Child, ProcessError> {
-        let (child, _started) = self.start(command, wire::Purpose::Run).await?;
+    pub(crate) async fn spawn(&self, sandbox: SandboxKind, command: Command) -> Result<Child, ProcessError> {
+        let (child, _started) = self.start(sandbox, command, wire::Purpose::Run).await?;
         Ok(child)
     }
 
@@ -64,7 +64,16 @@ impl Backend {
         }
     }
 
-    async fn start(&self, command: &Command, purpose: wire::Purpose) -> Result<(Child, Started), ProcessError> {
+    async fn start(
+        &self,
+        sandbox: SandboxKind,
+        mut command: Command,
+        purpose: wire::Purpose,
+    ) -> Result<(Child, Started), ProcessError> {
+        if command.policy.is_some() && !confines(sandbox)? {
+            command.policy = None;
+        }
+        let request = wire::Request { command, confiner: confiner(sandbox), purpose };
         let lost = |error: std::io::Error| ProcessError::Launcher(error.to_string());
         let (stdin_read, stdin_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| lost(error.into()))?;
         let (stdout_read, stdout_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| lost(error.into()))?;
@@ -74,9 +83,9 @@ impl Backend {
         let stderr = pipe::Receiver::from_owned_fd(stderr_read).map_err(lost)?;
         let ends = ChildEnds { stdin: stdin_read, stdout: stdout_write, stderr: stderr_write };
 
-        let place = wire::Place::of(command.policy.as_ref());
+        let place = wire::Place::of(request.command.policy.as_ref(), request.confiner);
         let mut tree = self.hand_over(place, ends).await?;
-        let started = tree.start(command, purpose).await?;
+        let started = tree.start(&request).await?;
         let child = Child {
             stdin: Some(Box::new(stdin)),
             stdout: Some(Box::new(stdout)),
@@ -121,21 +130,24 @@ impl Backend {
     }
 }
 
-/// Fits a command to the sandbox in force.
-pub(crate) fn confine(sandbox: SandboxKind, mut command: Command) -> Result<Command, ProcessError> {
-    let Some(policy) = command.policy.take() else { return Ok(command) };
-    command.policy = confinement(sandbox, policy)?;
-    Ok(command)
+/// Who confines where somebody does.
+fn confiner(sandbox: SandboxKind) -> wire::Confiner {
+    if sandbox == SandboxKind::Bubblewrap { wire::Confiner::Bubblewrap } else { wire::Confiner::Builtin }
 }
 
-fn confinement(sandbox: SandboxKind, policy: Policy) -> Result<Option<Policy>, ProcessError> {
+/// Whether a sandbox confines at all; an error where it is not to be had.
+fn confines(sandbox: SandboxKind) -> Result<bool, ProcessError> {
     match sandbox {
-        SandboxKind::None => Ok(None),
-        SandboxKind::Auto | SandboxKind::Builtin => Ok(Some(policy)),
-        SandboxKind::Bubblewrap | SandboxKind::Firejail | SandboxKind::Nsjail => {
+        SandboxKind::None => Ok(false),
+        SandboxKind::Auto | SandboxKind::Builtin => Ok(true),
+        SandboxKind::Bubblewrap => {
+            skillz_sandbox::bubblewrap::find().map_err(|error| ProcessError::Sandbox { reason: error.to_string() })?;
+            Ok(true)
+        }
+        SandboxKind::Firejail | SandboxKind::Nsjail => {
             let reason = format!(
-                "The sandbox `{}` is not available in this version. Set `SKILLZ_SANDBOX=builtin` (no outside program needed), \
-                 or `SKILLZ_SANDBOX=none`, which runs tools unconfined",
+                "The sandbox `{}` is not available in this version. Set `SKILLZ_SANDBOX=builtin` (no outside program needed) \
+                 or `SKILLZ_SANDBOX=bubblewrap`, or `SKILLZ_SANDBOX=none`, which runs tools unconfined",
                 sandbox.name()
             );
             Err(ProcessError::Sandbox { reason })

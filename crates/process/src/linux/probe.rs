@@ -4,8 +4,14 @@ use std::path::PathBuf;
 
 use skillz_sandbox::{Policy, SandboxKind};
 
-use super::{Backend, confine};
-use crate::{Command, LimitMethod, ProcessError, ProcessLimits, SandboxReport, wire::Purpose};
+use super::Backend;
+use crate::{Command, Exit, Keep, LimitMethod, ProcessError, ProcessLimits, SandboxReport, drain, wire::Purpose};
+
+/// Found in every system that the sandboxes show.
+const HARMLESS_PROGRAM: &str = "/bin/true";
+
+/// How much is told of what a sandbox's program says.
+const WORDS: usize = 500;
 
 impl Backend {
     /// Sets up a confined, limited process that executes nothing, and tells what came of it.
@@ -41,16 +47,31 @@ impl Backend {
 
     async fn try_out(&self, sandbox: SandboxKind) -> Result<crate::wire::Facts, ProcessError> {
         let command = Command {
-            program: PathBuf::from("/"),
+            program: PathBuf::from(HARMLESS_PROGRAM),
             arguments: Vec::new(),
             environment: Vec::new(),
             directory: PathBuf::from("/"),
             policy: Some(Policy::default()),
             limits: ProcessLimits { memory_bytes: Some(1 << 30), max_processes: Some(16), max_file_bytes: None },
         };
-        let command = confine(sandbox, command)?;
-        let (mut child, started) = self.start(&command, Purpose::Probe).await?;
-        child.wait().await?;
-        Ok(started.facts)
+        // The built-in one has done everything before it would execute; another one shows what it can in executing.
+        let purpose = if sandbox == SandboxKind::Bubblewrap { Purpose::Run } else { Purpose::Probe };
+        let (mut child, started) = self.start(sandbox, command, purpose).await?;
+        child.stdin = None;
+        let exit = child.wait().await?;
+        if exit == Exit::Code(0) {
+            return Ok(started.facts);
+        }
+        let words = match child.stderr.take() {
+            Some(stderr) => drain(stderr, Keep::Head(WORDS), None).await.unwrap_or_default().bytes,
+            None => Vec::new(),
+        };
+        let reason = format!(
+            "The sandbox `{}` does not work here: {}. Set `SKILLZ_SANDBOX=builtin`, or `SKILLZ_SANDBOX=none`, which runs tools \
+             unconfined",
+            sandbox.name(),
+            String::from_utf8_lossy(&words).trim()
+        );
+        Err(ProcessError::Sandbox { reason })
     }
 }

@@ -10,7 +10,7 @@ use tokio::{
 use super::connection::Connection;
 use crate::{
     Command, Exit, ProcessError,
-    wire::{self, Event, Failure, Purpose},
+    wire::{self, Event, Failure, Request},
 };
 
 /// One tree, followed through its supervisor.
@@ -42,16 +42,16 @@ impl Tree {
     }
 
     /// Sends the request and waits until the program runs.
-    pub(crate) async fn start(&mut self, command: &Command, purpose: Purpose) -> Result<Started, ProcessError> {
-        let request = wire::encode_request(command, purpose);
-        self.control.write_all(&request).await.map_err(|_| lost())?;
+    pub(crate) async fn start(&mut self, request: &Request) -> Result<Started, ProcessError> {
+        let command = &request.command;
+        self.control.write_all(&wire::encode_request(request)).await.map_err(|_| lost())?;
         match self.event().await? {
             Event::Started(facts) => Ok(Started { facts }),
             Event::Failed(Failure::Program { errno }) => Err(not_executed(command, errno)),
             Event::Failed(Failure::Directory { errno }) => Err(not_entered(command, errno)),
             Event::Failed(Failure::Setup { message }) => Err(not_started(command, io::Error::other(message))),
             Event::Failed(Failure::Sandbox { reason }) => Err(ProcessError::Sandbox { reason }),
-            Event::Exited(_) | Event::MemoryKills(_) => Err(lost()),
+            Event::Exited(_) | Event::MemoryKills(_) | Event::WaitsForInput(_) => Err(lost()),
         }
     }
 
@@ -69,8 +69,27 @@ impl Tree {
         loop {
             match self.event().await? {
                 Event::MemoryKills(count) => return Ok(u64::from(count)),
-                Event::Exited(exit) => self.exit = Some(exit),
-                Event::Started(_) | Event::Failed(_) => {}
+                // It ended before it heard the question; its end is the answer.
+                Event::Exited(exit) => {
+                    self.exit = Some(exit);
+                    return Ok(u64::from(exit == Exit::MemoryLimit));
+                }
+                Event::Started(_) | Event::Failed(_) | Event::WaitsForInput(_) => {}
+            }
+        }
+    }
+
+    /// Asks whether the tree waits for its stdin and nothing else.
+    pub(crate) async fn waits_for_input(&mut self) -> Result<bool, ProcessError> {
+        self.control.write_all(&[wire::ASK_WAITS_FOR_INPUT]).await.map_err(|_| lost())?;
+        loop {
+            match self.event().await? {
+                Event::WaitsForInput(waits) => return Ok(waits),
+                Event::Exited(exit) => {
+                    self.exit = Some(exit);
+                    return Ok(false);
+                }
+                Event::Started(_) | Event::Failed(_) | Event::MemoryKills(_) => {}
             }
         }
     }

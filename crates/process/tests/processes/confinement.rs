@@ -27,6 +27,7 @@ const PROBE: &str = include_str!("probe.py");
 /// A server, and folders of its user for it to show and to hide.
 struct Host {
     server: Server,
+    sandbox: SandboxKind,
     user: u32,
     /// What the others are in.
     folder: TempDir,
@@ -63,7 +64,14 @@ impl Host {
         let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
         let name = format!("process-test-{}", tcp.local_addr().expect("bound").port());
         let address = SocketAddr::from_abstract_name(name).expect("a name");
-        Self { server, user, folder, tcp, _abstract_socket: UnixListener::bind_addr(&address).expect("bound") }
+        Self {
+            server,
+            sandbox: SandboxKind::Builtin,
+            user,
+            folder,
+            tcp,
+            _abstract_socket: UnixListener::bind_addr(&address).expect("bound"),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -76,7 +84,7 @@ impl Host {
         let [private, shown, open, loose] = &paths;
         let arguments = format!("{port} {} {private} {shown} {open} {loose}", std::process::id());
         let script = format!("/usr/bin/python3 - {arguments} <<'END'\n{PROBE}\nEND");
-        let (exit, output) = self.server.run(SandboxKind::Builtin, &script, &json!({"policy": policy}));
+        let (exit, output) = self.server.run(self.sandbox, &script, &json!({"policy": policy}));
         assert_eq!(exit, "Code(0)", "{output}");
         serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}: {output}"))
     }
@@ -196,7 +204,8 @@ fn file_systems_that_cannot_change_owners_can_be_granted_by_root() {
         return what_is_granted_is_there();
     }
     let mut host = Host::new(Server::start(), 0);
-    host.server = Server::start_with_ramfs(&host.path("open"));
+    let ramfs = "cp -a \"$1\" \"$1.copy\" && mount -t ramfs none \"$1\" && cp -a \"$1.copy/.\" \"$1\"";
+    host.server = Server::start_with_mounts(ramfs, &host.path("open"));
     let found = host.probe(&Policy { read_write: vec![host.path("open")], ..Policy::default() });
     let never: Vec<&str> = NEVER.iter().copied().filter(|name| *name != "become root").collect();
     check(&found, &never, "no", &host);
@@ -244,7 +253,7 @@ async fn tools_in_a_home_are_reached_through_empty_folders() {
 fn changes_of_the_system_are_seen_and_containers_will_do() {
     let etc = tempfile::tempdir().expect("a folder");
     fs::copy("/etc/nsswitch.conf", etc.path().join("nsswitch.conf")).expect("copied");
-    let mut server = Server::start_in_container(etc.path());
+    let mut server = Server::start_in_container("mount --bind \"$1\" /etc", etc.path());
     let look = |server: &mut Server| {
         let script = "ls /etc /.. | tr '\\n' ' '; cut -d' ' -f5 /proc/self/mountinfo | sort | uniq -d; head -c 1 /etc/shadow";
         server.run(SandboxKind::Builtin, script, &json!({}))
@@ -284,6 +293,23 @@ async fn what_cannot_be_shown_is_told() {
     assert!(hidden.contains("the sandbox does not show it"), "{hidden}");
 }
 
+#[test]
+fn a_system_without_namespaces_is_told_with_the_ways_out() {
+    let mut server = Server::start_in_container("echo 0 > /proc/sys/user/max_user_namespaces", Path::new("/"));
+    for _ in 0..2 {
+        let (exit, error) = server.run(SandboxKind::Builtin, "true", &json!({}));
+        assert_eq!(exit, "not started");
+        for part in ["make namespaces", "sysctl user.max_user_namespaces", "SKILLZ_SANDBOX=none", "unconfined"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+    let report = server.ask(&json!({"do": "probe", "sandbox": "builtin"}));
+    assert_eq!((&report["available"], &report["confined"]), (&json!(false), &json!(false)), "{report}");
+    assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("Two ways out")), "{report}");
+    let (exit, output) = server.run(SandboxKind::None, "echo open", &json!({}));
+    assert_eq!((exit.as_str(), output.as_str()), ("Code(0)", "open\n"));
+}
+
 #[tokio::test]
 async fn unconfined_commands_see_the_host() {
     for (sandbox, policy) in [(SandboxKind::None, Some(Policy::default())), (SandboxKind::Builtin, None)] {
@@ -296,12 +322,38 @@ async fn unconfined_commands_see_the_host() {
 
 #[tokio::test]
 async fn sandboxes_that_are_missing_name_the_others() {
-    for sandbox in [SandboxKind::Bubblewrap, SandboxKind::Firejail, SandboxKind::Nsjail] {
+    for sandbox in [SandboxKind::Firejail, SandboxKind::Nsjail] {
         let launcher = launcher_with(sandbox);
         let mut command = shell("true");
         command.policy = Some(Policy::default());
         let error = launcher.spawn(command).await.expect_err("it is not there").to_string();
         assert!(error.contains(sandbox.name()) && error.contains("SKILLZ_SANDBOX=builtin"), "{error}");
         assert!(!launcher.probe().await.available);
+    }
+}
+
+#[test]
+fn bubblewrap_shows_and_hides_the_same() {
+    for mut host in Host::all() {
+        host.sandbox = SandboxKind::Bubblewrap;
+        let report = host.server.ask(&json!({"do": "probe", "sandbox": "bubblewrap"}));
+        if report["available"] == false {
+            // Without the program, the answer says how to get it; with it, all below must hold.
+            assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("apt install bubblewrap")), "{report}");
+            continue;
+        }
+        // Its first process is not kept from looking at itself, and it knows no terminal but its own.
+        let softer = ["environment of the first process", "memory of the first process", "new terminal session"];
+        let never: Vec<&str> = NEVER.iter().copied().filter(|name| !softer.contains(name)).collect();
+        let always: Vec<&str> = ALWAYS.iter().copied().filter(|name| *name != "stderr by name").collect();
+        let found = host.probe(&Policy::default());
+        check(&found, &never, "no", &host);
+        check(&found, &always, "yes", &host);
+        check(&found, &["host tcp", "host abstract socket", "read-only: read", "writable: write"], "no", &host);
+        assert_eq!(found["environment"], json!(["LC_CTYPE", "PATH", "PWD", "SHLVL", "_"]));
+        let policy = Policy { read_only: vec![host.path("shown")], read_write: vec![host.path("open")], network: true };
+        let found = host.probe(&policy);
+        check(&found, &never, "no", &host);
+        check(&found, &["host tcp", "read-only: read", "writable: write", "writable: change"], "yes", &host);
     }
 }

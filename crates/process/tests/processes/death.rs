@@ -11,7 +11,14 @@ use crate::{
     support::{alive, descendants, launcher_with, marker, name_of, shell, stat_field, until},
 };
 
-const SANDBOXES: [SandboxKind; 2] = [SandboxKind::None, SandboxKind::Builtin];
+/// All ways to confine that there are here.
+fn sandboxes() -> Vec<SandboxKind> {
+    let mut sandboxes = vec![SandboxKind::None, SandboxKind::Builtin];
+    if skillz_sandbox::bubblewrap::find().is_ok() {
+        sandboxes.push(SandboxKind::Bubblewrap);
+    }
+    sandboxes
+}
 
 /// Ways to outlive one's parent; `M` stands for the seconds to sleep. Each runs at least two processes.
 const FUGITIVES: [&str; 5] = [
@@ -35,7 +42,7 @@ async fn fugitive(launcher: &Launcher, script: &str) -> (skillz_process::Child, 
 
 #[tokio::test]
 async fn dropping_ends_the_tree() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let launcher = launcher_with(sandbox);
         for script in FUGITIVES {
             let (child, marker) = fugitive(&launcher, script).await;
@@ -47,7 +54,7 @@ async fn dropping_ends_the_tree() {
 
 #[tokio::test]
 async fn killing_waits_until_all_are_gone() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let launcher = launcher_with(sandbox);
         for script in FUGITIVES {
             let (mut child, marker) = fugitive(&launcher, script).await;
@@ -60,7 +67,7 @@ async fn killing_waits_until_all_are_gone() {
 
 #[tokio::test]
 async fn leftovers_of_a_root_that_ends_are_gone_when_that_is_told() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let launcher = launcher_with(sandbox);
         let marker = marker();
         let script = "(setsid sleep M &) ; sleep M & disown; setsid bash -c 'sleep M; true' & exit 3".replace('M', &marker);
@@ -84,7 +91,7 @@ async fn waiting_does_not_wait_for_pipes() {
 
 #[tokio::test]
 async fn a_cancelled_start_leaves_nothing() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let launcher = launcher_with(sandbox);
         launcher.spawn(shell("true")).await.expect("the helper starts");
         let markers: Vec<String> = (0..20).map(|_| marker()).collect();
@@ -114,7 +121,7 @@ async fn a_polite_end_lets_the_program_finish() {
 #[test]
 fn a_fork_bomb_is_bounded_and_ended() {
     for mut server in [Server::start(), Server::start_as_plain_user()] {
-        for sandbox in SANDBOXES {
+        for sandbox in sandboxes() {
             let marker = marker();
             let script = format!("f() {{ f | f & }}; f; sleep {marker}");
             let request = json!({"do": "hold", "sandbox": sandbox, "script": script, "max_processes": 32});
@@ -130,7 +137,7 @@ fn a_fork_bomb_is_bounded_and_ended() {
 
 #[test]
 fn nothing_outlives_a_server_that_is_killed() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let mut server = Server::start();
         let markers: Vec<String> = FUGITIVES.iter().map(|_| marker()).collect();
         for (script, marker) in FUGITIVES.iter().zip(&markers) {
@@ -148,7 +155,7 @@ fn nothing_outlives_a_server_that_is_killed() {
 
 #[test]
 fn a_lost_helper_is_replaced_and_its_trees_go_on() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let mut server = Server::start();
         let markers = [marker(), marker()];
         let hold = |server: &mut Server, marker: &str| {
@@ -171,7 +178,7 @@ fn a_lost_helper_is_replaced_and_its_trees_go_on() {
 
 #[test]
 fn a_lost_supervisor_takes_its_tree_along() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let mut server = Server::start();
         let marker = marker();
         let script = FUGITIVES[4].replace('M', &marker);
@@ -191,7 +198,7 @@ fn a_lost_supervisor_takes_its_tree_along() {
 
 #[test]
 fn five_hundred_rounds_leave_nothing() {
-    for sandbox in SANDBOXES {
+    for sandbox in sandboxes() {
         let mut server = Server::start();
         let round = |server: &mut Server| {
             server.run(sandbox, "sleep 0.001 & echo x", &json!({"memory_bytes": 100_000_000, "max_processes": 20}))

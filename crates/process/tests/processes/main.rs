@@ -9,6 +9,7 @@
 
 mod confinement;
 mod death;
+mod input;
 mod limits;
 mod server;
 mod spawn;

@@ -50,21 +50,21 @@ impl Server {
         server
     }
 
-    /// A server of the only user of a small container, in which `etc` is the folder `/etc`.
-    pub(crate) fn start_in_container(etc: &Path) -> Self {
-        let mut command = StdCommand::new("unshare");
-        let script = "mount --bind \"$1\" /etc && exec \"$0\" __test-server";
-        command.args(["--user", "--map-root-user", "--mount", "bash", "-c", script]);
-        command.arg(std::env::current_exe().expect("it runs")).arg(etc);
-        Self::start_from(command)
+    /// A server of the only user of a small container, after `preparation`: a line of shell with `folder` as `$1`.
+    pub(crate) fn start_in_container(preparation: &str, folder: &Path) -> Self {
+        Self::start_apart(&["--user", "--map-root-user", "--mount"], preparation, folder)
     }
 
-    /// A server that sees `folder` on a file system that knows one owner only.
-    pub(crate) fn start_with_ramfs(folder: &Path) -> Self {
+    /// A server with mounts of its own, after `preparation`: a line of shell with `folder` as `$1`.
+    pub(crate) fn start_with_mounts(preparation: &str, folder: &Path) -> Self {
+        Self::start_apart(&["--mount"], preparation, folder)
+    }
+
+    fn start_apart(namespaces: &[&str], preparation: &str, folder: &Path) -> Self {
+        let script = format!("{preparation} && exec \"$0\" {ARGUMENT}");
         let mut command = StdCommand::new("unshare");
-        let script =
-            "cp -a \"$1\" \"$1.copy\" && mount -t ramfs none \"$1\" && cp -a \"$1.copy/.\" \"$1\" && exec \"$0\" __test-server";
-        command.args(["--mount", "bash", "-c", script]).arg(std::env::current_exe().expect("it runs")).arg(folder);
+        command.args(namespaces).args(["bash", "-c", &script]);
+        command.arg(std::env::current_exe().expect("it runs")).arg(folder);
         Self::start_from(command)
     }
 
@@ -140,11 +140,15 @@ pub(crate) fn run_if_asked() {
 }
 
 async fn serve() {
-    let (none, builtin) = (launcher_with(SandboxKind::None), launcher_with(SandboxKind::Builtin));
+    let [none, builtin, bubblewrap] = [SandboxKind::None, SandboxKind::Builtin, SandboxKind::Bubblewrap].map(launcher_with);
     let mut held = Vec::new();
     for line in std::io::stdin().lock().lines() {
         let request: Value = serde_json::from_str(&line.expect("a line")).expect("it is JSON");
-        let launcher = if request["sandbox"] == "builtin" { &builtin } else { &none };
+        let launcher = match request["sandbox"].as_str() {
+            Some("builtin") => &builtin,
+            Some("bubblewrap") => &bubblewrap,
+            _ => &none,
+        };
         let answer = match request["do"].as_str() {
             Some("run") => run(launcher, &request).await,
             Some("hold") => match launcher.spawn(command(&request)).await {

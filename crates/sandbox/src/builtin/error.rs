@@ -15,6 +15,16 @@ pub enum SandboxError {
         /// The ways out.
         advice: String,
     },
+    /// The program of the sandbox that was asked for is not there.
+    #[error(
+        "The sandbox `bubblewrap` needs the program `bwrap`, which is not in {searched}. Install it (on Debian and Ubuntu: \
+         `sudo apt install bubblewrap`), or set `SKILLZ_SANDBOX=builtin`, which needs no outside program, or \
+         `SKILLZ_SANDBOX=none`, which runs tools unconfined"
+    )]
+    Missing {
+        /// Folders that were searched.
+        searched: String,
+    },
     /// A path of the policy cannot be shown.
     #[error("The sandbox cannot show `{}`: {reason}", path.display())]
     Path {
@@ -26,18 +36,18 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    pub(super) fn new(step: &'static str, errno: Option<i32>) -> Self {
+    pub(crate) fn new(step: &'static str, errno: Option<i32>) -> Self {
         let error = errno.map_or_else(|| io::Error::other("unknown error"), io::Error::from_raw_os_error);
         Self::Unavailable { step, reason: error.to_string(), advice: advice(errno) }
     }
 
-    pub(super) fn path(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
+    pub(crate) fn path(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
         Self::Path { path: path.into(), reason: reason.into() }
     }
 }
 
 /// Turns an error of a system call into one that says which step failed.
-pub(super) trait Context<T> {
+pub(crate) trait Context<T> {
     fn context(self, step: &'static str) -> Result<T, SandboxError>;
 }
 

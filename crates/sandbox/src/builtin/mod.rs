@@ -5,16 +5,16 @@
 //! and then [`Confinement::enter`]. No outside program takes part. A process in there is alone with the system's folders
 //! (read-only) and what its [`Policy`] lists; it cannot get out of its namespaces, and what it may not see is not there.
 
-mod error;
+pub(crate) mod error;
 mod id_map;
 mod identity;
 mod landlock;
 mod loopback;
-mod mounts;
+pub(crate) mod mounts;
 mod root;
-mod seccomp;
-mod sources;
-mod system;
+pub(crate) mod seccomp;
+pub(crate) mod sources;
+pub(crate) mod system;
 mod view;
 
 use std::os::fd::OwnedFd;

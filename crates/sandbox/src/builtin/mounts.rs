@@ -21,7 +21,7 @@ const TAME: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFl
 
 /// How a folder is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(crate) enum Access {
     ReadOnly,
     ReadWrite,
     /// A device file: writable, and works as one.

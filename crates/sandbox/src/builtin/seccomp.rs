@@ -110,12 +110,12 @@ const REFUSED_TERMINAL_REQUESTS: &[u32] = &[0x5412, 0x541c];
 
 /// A filter, ready to be installed in any number of processes.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     program: Vec<sock_filter>,
 }
 
 impl Filter {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut program = vec![
             load(ARCHITECTURE_OFFSET),
             // A program of another architecture has other numbers: it cannot run here.
@@ -140,6 +140,16 @@ impl Filter {
         }
         program.push(give(ALLOW));
         Self { program }
+    }
+
+    /// The filter as the kernel takes it.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let instruction = |step: &sock_filter| {
+            let [code_low, code_high] = step.code.to_ne_bytes();
+            let [a, b, c, d] = step.k.to_ne_bytes();
+            [code_low, code_high, step.jt, step.jf, a, b, c, d]
+        };
+        self.program.iter().flat_map(instruction).collect()
     }
 
     /// Installs the filter in this process, for good. It must have given up new privileges before.

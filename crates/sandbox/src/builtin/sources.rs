@@ -19,7 +19,7 @@ const OWN_PLACES: [&str; 4] = ["/", "/proc", "/dev", "/tmp"];
 
 /// Something that a policy lists, opened.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A file or folder, open by path only.
     Real { path: PathBuf, descriptor: OwnedFd, folder: bool, owner: Owner, access: Access },
     /// A symbolic link on the way to a listed path: it is shown as the link that it is.
@@ -28,13 +28,13 @@ pub(super) enum Source {
 
 /// Whom something belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) uid: u32,
-    pub(super) gid: u32,
+pub(crate) struct Owner {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
 /// Opens everything that a policy lists, parents before what is inside them.
-pub(super) fn open_all(policy: &Policy, already_shown: &[PathBuf]) -> Result<Vec<Source>, SandboxError> {
+pub(crate) fn open_all(policy: &Policy, already_shown: &[PathBuf]) -> Result<Vec<Source>, SandboxError> {
     let mut listed: Vec<(&Path, Access)> = Vec::new();
     listed.extend(policy.read_only.iter().map(|path| (path.as_path(), Access::ReadOnly)));
     listed.extend(policy.read_write.iter().map(|path| (path.as_path(), Access::ReadWrite)));
@@ -112,7 +112,7 @@ fn first_link(path: &Path) -> Option<Source> {
 }
 
 /// When something was last changed.
-pub(super) fn modified(path: &str) -> Option<(i64, i64)> {
+pub(crate) fn modified(path: &str) -> Option<(i64, i64)> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some((metadata.mtime(), metadata.mtime_nsec()))
 }

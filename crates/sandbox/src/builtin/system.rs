@@ -66,11 +66,11 @@ const SETTINGS: &[&str] = &[
 const SETTING_PREFIXES: &[&str] = &["java", "php", "python", "ruby", "lua", "ImageMagick", "guile"];
 
 /// Settings that matter to those with a network only. Links among them lead to files that change.
-pub(super) const NETWORK_SETTINGS: &[&str] = &["/etc/hosts", "/etc/resolv.conf"];
+pub(crate) const NETWORK_SETTINGS: &[&str] = &["/etc/hosts", "/etc/resolv.conf"];
 
 /// Something that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(crate) enum Entry {
     /// A file or folder.
     Real(PathBuf),
     /// A symbolic link, made as it is on the system.
@@ -79,7 +79,7 @@ pub(super) enum Entry {
 
 /// The system's part of every view, looked up once and again when the folders around it change.
 #[derive(Debug, Default)]
-pub(super) struct Entries {
+pub(crate) struct Entries {
     list: Vec<Entry>,
     /// The parts of `list` that are whole folders.
     folders: Vec<PathBuf>,
@@ -89,7 +89,7 @@ pub(super) struct Entries {
 
 impl Entries {
     /// Looks again if something was added or removed, and says so.
-    pub(super) fn refresh(&mut self) -> bool {
+    pub(crate) fn refresh(&mut self) -> bool {
         let seen = [modified("/"), modified("/etc")];
         if self.seen == seen && !self.list.is_empty() {
             return false;
@@ -108,12 +108,12 @@ impl Entries {
         true
     }
 
-    pub(super) fn list(&self) -> &[Entry] {
+    pub(crate) fn list(&self) -> &[Entry] {
         &self.list
     }
 
     /// Folders that are shown whole.
-    pub(super) fn folders(&self) -> &[PathBuf] {
+    pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 }
