@@ -5,6 +5,7 @@
 //!
 //! On Linux: server - helper - one supervisor for each tree - the program and whatever it starts. The helper and the
 //! supervisors adopt orphans, so that neither a daemon nor a double fork gets away. Elsewhere a tree is a process group.
+#![warn(missing_docs)]
 
 mod child;
 mod command;

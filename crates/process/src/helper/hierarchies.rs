@@ -36,14 +36,10 @@ impl Controller {
 }
 
 impl Base {
-    /// Whether groups in here get `controller`; turns it on where that is allowed.
+    /// Whether groups in here get `controller`. It is not turned on here: that would be the system's to decide.
     pub(super) fn offers(&self, controller: Controller) -> bool {
-        if self.version == Version::One {
-            return true;
-        }
-        let control = self.folder.join("cgroup.subtree_control");
-        let on = || fs::read_to_string(&control).is_ok_and(|list| has_word(&list, controller.name()));
-        on() || (fs::write(&control, format!("+{}", controller.name())).is_ok() && on())
+        let on = || fs::read_to_string(self.folder.join("cgroup.subtree_control"));
+        self.version == Version::One || on().is_ok_and(|list| has_word(&list, controller.name()))
     }
 }
 
@@ -149,7 +145,7 @@ mod tests {
     fn a_controller_is_offered_once_it_is_on() {
         let folder = tempfile::tempdir().expect("a folder");
         let base = Base { version: Version::Two, folder: folder.path().to_owned() };
-        assert!(!base.offers(Controller::Memory), "the file is not there, and writing it makes no kernel");
+        assert!(!base.offers(Controller::Memory), "the file is not there");
         fs::write(folder.path().join("cgroup.subtree_control"), "cpu memory\n").expect("written");
         assert!(base.offers(Controller::Memory));
     }

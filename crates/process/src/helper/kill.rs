@@ -100,6 +100,48 @@ pub(super) fn children_of_self() -> Vec<i32> {
 /// The direct children of a process, of all its threads.
 fn children(pid: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
+    let mut found = Vec::new();
+    for thread in threads.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => found.extend(list.split_whitespace().filter_map(|child| child.parse::<i32>().ok())),
+            // A thread that has ended has no such file; nor has any on a kernel that was built without the list.
+            Err(_) if !lists_children() => return children_by_search(pid),
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+fn lists_children() -> bool {
+    fs::exists("/proc/thread-self/children").unwrap_or(true)
+}
+
+/// The slow way: looks at everybody's parent.
+fn children_by_search(parent: i32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let everybody = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    everybody.filter(|pid| parent_of(*pid) == Some(parent)).collect()
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything; what follows its closing bracket does not.
+    text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_find_the_same_children() {
+        let own = getpid().as_raw_nonzero().get();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+        let pid = i32::try_from(child.id()).expect("it is small");
+        assert!(children(own).contains(&pid));
+        assert!(children_by_search(own).contains(&pid));
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        assert!(!children_by_search(own).contains(&pid));
+    }
 }

@@ -141,7 +141,12 @@ impl Helper {
 
     fn reap(&mut self) {
         let mut lost_supervisor = false;
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            if status.stopped() {
+                // An unconfined program may stop its supervisor. It ends instead, and its tree with it.
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+                continue;
+            }
             let Some(number) = self.supervisors.remove(&pid.as_raw_nonzero().get()) else { continue };
             lost_supervisor |= status.exit_status().is_none();
             self.spares.forget(number);

@@ -212,6 +212,17 @@ fn five_hundred_rounds_leave_nothing() {
     }
 }
 
+#[test]
+fn a_supervisor_that_is_stopped_ends_with_its_tree() {
+    let mut server = Server::start();
+    let marker = marker();
+    let script = format!("kill -STOP $PPID; sleep {marker} & sleep {marker}");
+    server.ask(&json!({"do": "hold", "sandbox": "none", "script": script}));
+    let answer = server.ask(&json!({"do": "wait"}));
+    assert!(answer["error"].as_str().is_some_and(|error| error.contains("supervisor")), "{answer}");
+    until("all are gone", || alive(&marker).is_empty());
+}
+
 /// Descriptors and descendants of a server, once what is ending has ended.
 fn settled(server: &mut Server) -> serde_json::Value {
     let mut last = json!(null);

@@ -41,6 +41,10 @@ impl SandboxError {
         Self::Unavailable { step, reason: error.to_string(), advice: advice(errno) }
     }
 
+    pub(crate) fn refused(step: &'static str, reason: String) -> Self {
+        Self::Unavailable { step, reason, advice: advice(None) }
+    }
+
     pub(crate) fn path(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
         Self::Path { path: path.into(), reason: reason.into() }
     }

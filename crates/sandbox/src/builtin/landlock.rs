@@ -35,7 +35,7 @@ impl Wall {
     /// namespaces stand alone.
     pub(super) fn raise(&self, policy: &Policy) -> Result<u32, SandboxError> {
         if self.version > 0 {
-            restrict(policy).map_err(|error| SandboxError::path("/", format!("Landlock refused its rules: {error}")))?;
+            restrict(policy).map_err(|error| SandboxError::refused("restrict itself by Landlock", error.to_string()))?;
         }
         Ok(self.version)
     }

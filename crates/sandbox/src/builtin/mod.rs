@@ -123,7 +123,7 @@ impl Confinement {
             root = view::lay_out(&self.system)?;
         }
         if network != policy.network {
-            return Err(SandboxError::path("/", "it was prepared for another kind of network, which is a fault of this server"));
+            return Err(SandboxError::refused("use what was prepared", "it is for another kind of network".to_owned()));
         }
         let identity = view::finish(root, &self, policy, bounds)?;
         identity::take_on(identity, matches!(self.rights, Rights::Administrator { .. }), streams)?;

@@ -186,11 +186,11 @@ fn show_devices(root: &Root) -> Result<(), SandboxError> {
 /// Shows something of the system's at its own path; what is not there is left out. Links are followed: no tool could
 /// have put them there.
 fn show_host(root: &Root, path: &Path, access: Access) -> Result<(), SandboxError> {
+    const STEP: &str = "show the system's folders";
     let Ok(descriptor) = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else { return Ok(()) };
-    let failed = |error: io::Error| SandboxError::path(path, error.to_string());
     let folder = rustix::fs::fstat(&descriptor).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
-    let tree = mounts::copy_tree(&descriptor).map_err(|error| failed(error.into()))?;
-    mounts::restrict(&tree, access).map_err(failed)?;
+    let tree = mounts::copy_tree(&descriptor).context(STEP)?;
+    mounts::restrict(&tree, access).context(STEP)?;
     root.mount(path, &tree, folder)
 }
 
