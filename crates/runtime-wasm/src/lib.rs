@@ -10,6 +10,11 @@ mod prepare;
 mod run;
 mod schema;
 mod settings;
+#[cfg(test)]
+mod test_host;
+
+#[cfg(test)]
+skillz_process::helper_entry!();
 
 use std::sync::Arc;
 
@@ -17,7 +22,7 @@ use async_trait::async_trait;
 use skillz_tool::{Draft, Host, Prepared, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
 
 use prepare::Maker;
-use run::Runner;
+use run::{Place, Runner};
 pub use settings::{ToolchainSettings, WasmSettings};
 
 /// Makes and runs WASM tools. Cheap to make: engines, threads and compilers start when they are first needed.
@@ -30,6 +35,26 @@ impl WasmRuntime {
     /// A runtime with these settings. Starts nothing.
     pub fn new(settings: WasmSettings) -> Self {
         Self { runner: Runner::new(&settings), maker: Maker::new(&settings) }
+    }
+
+    /// Runs a call on the thread that polls it. For benches: the difference to `call` is what handing over costs.
+    #[doc(hidden)]
+    pub async fn call_here(&self, call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+        self.call_at(call, host, Place::Here).await
+    }
+
+    async fn call_at(&self, call: ToolCall, host: Arc<dyn Host>, place: Place) -> Result<ToolOutcome, ToolError> {
+        let path = call.tool.module_path();
+        let module = match self.runner.loaded(&path) {
+            Some(module) => module,
+            None => {
+                // Compiling is not the call's own doing, and does not count against its time.
+                let _pause = call.clock.pause();
+                let path = self.maker.module_of(&call.tool, &*host).await?;
+                self.runner.load(&path).await?
+            }
+        };
+        self.runner.call(call, host, module, place).await
     }
 
     /// How many guests run at this moment, those that wait for the server left out. For metrics.
@@ -45,17 +70,7 @@ impl ToolRuntime for WasmRuntime {
     }
 
     async fn call(&self, call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
-        let path = call.tool.module_path();
-        let module = match self.runner.loaded(&path) {
-            Some(module) => module,
-            None => {
-                // Compiling is not the call's own doing, and does not count against its time.
-                let _pause = call.clock.pause();
-                let path = self.maker.module_of(&call.tool, &*host).await?;
-                self.runner.load(&path).await?
-            }
-        };
-        self.runner.call(call, host, module).await
+        self.call_at(call, host, Place::GuestThreads).await
     }
 
     fn retire(&self, tool: &Tool) {

@@ -119,7 +119,7 @@ async fn every_service_of_the_host_answers() {
             let sampled = skillz::sample("Say something")?;
             Ok(json!([missing, found, keys, deleted, shouted, refused, page["contents"][0]["text"], answer, sampled]))
         }"#;
-    let tool = bench.build("services", code, &[]).await.unwrap();
+    let tool = bench.build("every_service", code, &[]).await.unwrap();
     let value = returned(bench.call(&tool, json!({})).await.unwrap());
     let expected = json!([
         null, {"deep": true}, ["a", "b", "c"], [true, false], "HI", "There is no tool `nothing`", "a resource",
@@ -268,7 +268,7 @@ async fn folders_of_old_tools_run_as_they_are() {
     let directory = write_tool(&bench, "renamed", "this source is newer than the language");
     // A module that does not say what it was made from, as other compilers leave it.
     let mut module = fs::read(built.module_path()).unwrap();
-    module.truncate(module.len() - 47);
+    module.truncate(module.len() - 48);
     fs::write(directory.join("old.wasm"), module).unwrap();
     let tool = bench.prepare(Manifest::new("renamed", "A test", ToolKind::Wasm), SourceCode::Folder).await.unwrap();
     assert_eq!(printed(bench.call(&tool, json!({})).await.unwrap()), "from the module\n");

@@ -472,3 +472,6 @@ fn no_cargo() -> ToolError {
     ToolError::new(ErrorKind::Unavailable, "There is no `cargo` beside `rustc`, and dependencies need it")
         .with_hint(format!("Install Rust with rustup (https://rustup.rs), or build the tool without dependencies; `{PACKAGE}` needs no more"))
 }
+
+#[cfg(test)]
+mod tests;

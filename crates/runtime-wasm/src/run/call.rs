@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::{BoxFuture, Either}};
 use serde_json::{Value, json};
 use skillz_tool::{CallClock, Host, LogLevel, ToolCall, ToolError, ToolOutcome, dispatch_request};
 use tokio::sync::mpsc;
@@ -36,6 +36,15 @@ pub(crate) struct Caller {
     pub(crate) http: Arc<HttpClients>,
 }
 
+/// Where a guest runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the threads that are there for it.
+    GuestThreads,
+    /// On the caller's thread, to measure what handing over costs.
+    Here,
+}
+
 /// What the guest's thread hands back.
 struct Finished {
     ending: Ending,
@@ -49,16 +58,21 @@ impl Caller {
         call: ToolCall,
         host: Arc<dyn Host>,
         module: Arc<Loaded>,
+        place: Place,
     ) -> Result<ToolOutcome, ToolError> {
         let output = GuestOutput::new(call.limits.max_output_bytes, LogLines::new(Arc::clone(&host)));
         let (requests, mut receiver) = mpsc::unbounded_channel();
         let guest = self.guest(&call, Arc::clone(&host), &output, requests)?;
         let ticker = Arc::clone(&self.ticker);
         let modules = Arc::clone(&self.modules);
-        let mut task = self.threads.spawn(async move {
+        let running = async move {
             let _running = ticker.enter();
             run(guest, &modules, &module).await
-        })?;
+        };
+        let mut task = match place {
+            Place::GuestThreads => Either::Left(self.threads.spawn(running)?),
+            Place::Here => Either::Right(Box::pin(running.map(Ok))),
+        };
         let finished = {
             let mut pending: Option<BoxFuture<'_, ()>> = None;
             loop {

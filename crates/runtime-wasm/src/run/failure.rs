@@ -1,7 +1,9 @@
 //! Says why a guest ended: each way of failing has its own message, with a next step.
 
+use std::collections::HashSet;
+
 use skillz_tool::{ErrorKind, NetworkPermission, ToolCall, ToolError};
-use wasmtime::Trap;
+use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 
 use super::{
     output::{GuestOutput, OutputTooLong},
@@ -28,6 +30,7 @@ enum Cause {
     OutputTooLong(u64),
     StackOverflow,
     Abort,
+    OutOfBounds,
     Trap(String),
     Start(String),
 }
@@ -55,12 +58,14 @@ impl Cause {
             return Some(Self::OutputTooLong(*limit));
         }
         let Some(trap) = error.downcast_ref::<Trap>() else {
-            return Some(Self::Start(format!("{error:#}")));
+            return Some(Self::Start(error.root_cause().to_string()));
         };
         Some(match trap {
             Trap::StackOverflow => Self::StackOverflow,
             Trap::UnreachableCodeReached => Self::Abort,
             Trap::MemoryOutOfBounds if below_zero(&format!("{error:?}")) => Self::StackOverflow,
+            Trap::MemoryOutOfBounds if is_recursive(error) => Self::StackOverflow,
+            Trap::MemoryOutOfBounds => Self::OutOfBounds,
             trap => Self::Trap(trap.to_string()),
         })
     }
@@ -76,12 +81,24 @@ fn below_zero(text: &str) -> bool {
     address.is_some_and(|address| address > (1 << 32) - FRAMES)
 }
 
+/// Whether the innermost calls are a few functions over and over.
+fn is_recursive(error: &wasmtime::Error) -> bool {
+    /// Frames that a backtrace has at most, and different functions among them.
+    const FRAMES: usize = 20;
+    const FUNCTIONS: usize = 6;
+    let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return false };
+    let functions: HashSet<u32> = backtrace.frames().iter().map(FrameInfo::func_index).collect();
+    backtrace.frames().len() >= FRAMES && functions.len() <= FUNCTIONS
+}
+
 /// The error of a guest that ran out of time.
 pub(crate) fn timed_out(call: &ToolCall, output: &GuestOutput) -> ToolError {
     let limit = call.limits.timeout.as_millis();
     let message = format!("`{}` did not finish within {limit} ms and was stopped", call.tool.name);
+    let stderr = output.finish_stderr();
+    let words = if stderr.trim().is_empty() { last_of_stdout(output) } else { stderr };
     ToolError::new(ErrorKind::TimedOut, message)
-        .with_output(last_words(output, &output.finish_stderr()))
+        .with_output(words)
         .with_hint("Give it less to do, look for a loop that does not end, or raise `limits.timeout_ms`")
 }
 
@@ -100,9 +117,10 @@ pub(crate) fn reported(call: &ToolCall, output: &GuestOutput, ending: &Ending, m
 pub(crate) fn describe(call: &ToolCall, output: &GuestOutput, ending: Ending) -> ToolError {
     let name = &call.tool.name;
     let stderr = output.finish_stderr();
-    let words = last_words(output, &stderr);
+    let stdout = last_of_stdout(output);
+    let words = if stderr.trim().is_empty() { stdout.clone() } else { without_backtrace_note(&stderr) };
     let Some(cause) = ending.cause else { return ToolError::internal(format!("`{name}` did not fail")) };
-    let explained = explain_by_refusal(call, &cause, ending.refused_memory, ending.refused_network, &words);
+    let explained = explain_by_refusal(call, &cause, ending.refused_memory, ending.refused_network, &format!("{words}\n{stdout}"));
     if let Some(error) = explained {
         return error.with_output(words);
     }
@@ -118,10 +136,15 @@ pub(crate) fn describe(call: &ToolCall, output: &GuestOutput, ending: Ending) ->
             Some(text) => ToolError::failed(format!("`{name}` panicked: {text}")),
             None => ToolError::failed(format!("`{name}` aborted (it reached an `unreachable` instruction)")),
         },
+        Cause::OutOfBounds => ToolError::failed(format!("`{name}` was stopped by a trap: out of bounds memory access"))
+            .with_hint("Without `unsafe` code this is most often a stack that is too small: keep large arrays in a `Vec`"),
         Cause::Trap(text) => ToolError::failed(format!("`{name}` was stopped by a trap: {text}")),
         Cause::Start(text) => ToolError::failed(format!("`{name}` could not be run: {text}")),
     };
-    error.with_output(words)
+    // A file outside of the folders looks to a guest as if it were not there.
+    let not_found = error.hint.is_none() && names_error(&words, NO_ENTRY);
+    let error = error.with_output(words);
+    if not_found { error.with_hint(visible_folders(call)) } else { error }
 }
 
 /// A failure that came of something the guest was refused is told as that refusal.
@@ -153,24 +176,30 @@ fn explain_by_refusal(
     refused_file(call, words).or_else(|| sockets(call, words))
 }
 
+// Error numbers of WASI preview 1.
+const NO_ACCESS: u8 = 2;
+const NO_ENTRY: u8 = 44;
+const NOT_SUPPORTED: u8 = 58;
+const NOT_PERMITTED: u8 = 63;
+const READ_ONLY_SYSTEM: u8 = 69;
+const NOT_CAPABLE: u8 = 76;
+
+/// Whether a text holds a system error as Rust displays it, or as it shows it for debugging.
+fn names_error(words: &str, code: u8) -> bool {
+    words.contains(&format!("(os error {code})")) || words.contains(&format!("Os {{ code: {code}, "))
+}
+
 /// Whether a program's words tell of a file that it may not reach. The texts are those of the C library.
 fn refused_file(call: &ToolCall, words: &str) -> Option<ToolError> {
     const OUTSIDE: &str = "failed to find a pre-opened file descriptor";
-    let not_granted = words.contains(OUTSIDE) || words.contains("(os error 76)");
-    let nothing_granted = call.grants.folders.is_empty() && words.contains("(os error 44)");
-    let read_only = words.contains("(os error 63)") || words.contains("(os error 69)") || words.contains("(os error 2)");
+    let any = |codes: &[u8]| codes.iter().any(|code| names_error(words, *code));
+    let not_granted = words.contains(OUTSIDE) || any(&[NOT_CAPABLE]);
+    let nothing_granted = call.grants.folders.is_empty() && any(&[NO_ENTRY]);
+    let read_only = any(&[NOT_PERMITTED, READ_ONLY_SYSTEM, NO_ACCESS]);
     let name = &call.tool.name;
     if not_granted || nothing_granted {
         let message = format!("`{name}` tried to open a file or folder outside of what it may see");
-        let granted: Vec<String> = call.grants.folders.iter().map(|folder| folder.path.display().to_string()).collect();
-        let seen = if granted.is_empty() {
-            "It sees no files at all".to_owned()
-        } else {
-            format!("It sees only `{}`", granted.join("`, `"))
-        };
-        return Some(ToolError::new(ErrorKind::Denied, message).with_hint(format!(
-            "{seen}. Build it again with the folder in `permissions.fs`, such as {{\"path\": \"$ROOT\", \"mode\": \"ro\"}}"
-        )));
+        return Some(ToolError::new(ErrorKind::Denied, message).with_hint(visible_folders(call)));
     }
     if read_only && !call.grants.folders.is_empty() {
         let message = format!("`{name}` was refused access to a file: it is outside of its folders, or read-only");
@@ -182,9 +211,20 @@ fn refused_file(call: &ToolCall, words: &str) -> Option<ToolError> {
     None
 }
 
+/// What a tool sees of the file system, and how it would see more.
+fn visible_folders(call: &ToolCall) -> String {
+    let granted: Vec<String> = call.grants.folders.iter().map(|folder| folder.path.display().to_string()).collect();
+    let seen = if granted.is_empty() {
+        "It sees no files at all".to_owned()
+    } else {
+        format!("It sees only `{}`", granted.join("`, `"))
+    };
+    format!("{seen}. Build it again with the folder in `permissions.fs`, such as {{\"path\": \"$ROOT\", \"mode\": \"ro\"}}")
+}
+
 /// Whether a program's words tell of sockets, which guests do not have.
 fn sockets(call: &ToolCall, words: &str) -> Option<ToolError> {
-    let unsupported = words.contains("operation not supported on this platform") || words.contains("(os error 58)");
+    let unsupported = words.contains("operation not supported on this platform") || names_error(words, NOT_SUPPORTED);
     if !unsupported {
         return None;
     }
@@ -205,11 +245,7 @@ fn output_too_long(call: &ToolCall, limit: u64) -> ToolError {
     .with_hint("Print less, such as a summary or a part, or raise `limits.max_output_bytes`")
 }
 
-/// What a tool said last: its stderr, or the end of its stdout where that is empty.
-fn last_words(output: &GuestOutput, stderr: &str) -> String {
-    if !stderr.trim().is_empty() {
-        return without_backtrace_note(stderr);
-    }
+fn last_of_stdout(output: &GuestOutput) -> String {
     let stdout = output.take_stdout();
     let start = stdout.len().saturating_sub(STDOUT_TAIL);
     String::from_utf8_lossy(stdout.get(start..).unwrap_or_default()).into_owned()

@@ -25,6 +25,7 @@ use self::{
     modules::{Modules, ModulesSettings},
     ticker::Ticker,
 };
+pub(crate) use self::call::Place;
 pub(crate) use self::modules::{Loaded, check_form, check_size};
 use crate::WasmSettings;
 
@@ -62,8 +63,9 @@ impl Runner {
         call: ToolCall,
         host: Arc<dyn Host>,
         module: Arc<Loaded>,
+        place: Place,
     ) -> Result<ToolOutcome, ToolError> {
-        self.caller.call(call, host, module).await
+        self.caller.call(call, host, module, place).await
     }
 
     /// How many guests are alive, those that wait for the host left out.
