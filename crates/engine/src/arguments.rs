@@ -41,12 +41,12 @@ fn as_object(tool: &Tool, arguments: Value) -> Result<Map<String, Value>, ToolEr
 }
 
 fn refusal(tool: &Tool, mut violations: Vec<Violation>) -> ToolError {
-    let more = violations.len().saturating_sub(MOST_FAULTS);
+    let more = violations.len() > MOST_FAULTS;
     violations.truncate(MOST_FAULTS);
     let mut message = format!("The arguments of `{}` do not fit its input schema:", tool.name);
     message.push_str(&list_faults(&violations));
-    if more > 0 {
-        let _ = write!(message, "\n- and {more} more faults");
+    if more {
+        message.push_str("\n- and more faults");
     }
     ToolError::invalid(message).with_hint(expected(tool)).with_data(json!({"faults": violations}))
 }

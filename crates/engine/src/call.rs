@@ -12,7 +12,7 @@ use std::{
 use futures::FutureExt;
 use serde_json::Value;
 use skillz_pipeline::StepReport;
-use skillz_tool::{CallClock, CallContext, ErrorKind, ToolCall, ToolError, ToolOutcome};
+use skillz_tool::{CallClock, CallContext, EffectiveLimits, ErrorKind, ToolCall, ToolError};
 use tracing::Instrument;
 
 use crate::{
@@ -110,14 +110,7 @@ impl Engine {
     pub(crate) async fn execute(&self, invocation: Invocation<'_>) -> Result<Finished, ToolError> {
         let tool = Arc::clone(&invocation.callable.tool);
         let span = tracing::info_span!("call", tool = %tool.name, version = %tool.version, id = invocation.call_id);
-        let result = AssertUnwindSafe(self.attempt(invocation).instrument(span)).catch_unwind().await;
-        result.unwrap_or_else(|_panic| {
-            tracing::error!(tool = %tool.name, "A call panicked");
-            let message =
-                format!("A fault inside the server ended the call of `{}`; the server's log has the details", tool.name);
-            Err(ToolError::new(ErrorKind::Internal, message)
-                .with_hint("Calling it again may help; the other tools are not affected"))
-        })
+        without_panic(tool.name.as_str(), self.attempt(invocation).instrument(span)).await
     }
 
     async fn attempt(&self, invocation: Invocation<'_>) -> Result<Finished, ToolError> {
@@ -128,6 +121,7 @@ impl Engine {
             return Err(too_deep(&tool.name.to_string(), caller));
         }
         let runtime = callable.runtime()?;
+        check_services(callable)?;
         let arguments = arguments::check(tool, arguments)?;
         // Neither consent nor a place in the queue is on the time of the calls that wait for this one.
         let waiting = caller.map(|caller| caller.pause());
@@ -171,7 +165,7 @@ impl Engine {
                 None => runtime.call(call, host).await,
             }
         };
-        let outcome = within_time(callable, &clock, run).await;
+        let outcome = within_time(&clock, run, || timed_out(&callable.name, &callable.limits)).await;
         drop(place);
         shape::finish(tool, outcome.map_err(|error| with_missing_variables(callable, error))?)
     }
@@ -189,32 +183,54 @@ impl Engine {
     }
 }
 
+/// Turns a panic into a failure of this one call.
+pub(crate) async fn without_panic<T>(name: &str, run: impl Future<Output = Result<T, ToolError>>) -> Result<T, ToolError> {
+    AssertUnwindSafe(run).catch_unwind().await.unwrap_or_else(|_panic| {
+        tracing::error!(tool = name, "A call panicked");
+        let message = format!("A fault inside the server ended the call of `{name}`; the server's log has the details");
+        Err(ToolError::new(ErrorKind::Internal, message).with_hint("Calling it again may help; the other tools are not affected"))
+    })
+}
+
 /// Ends a run whose runtime overlooks that time is up.
-async fn within_time(
-    callable: &Callable,
+pub(crate) async fn within_time<T>(
     clock: &CallClock,
-    run: impl Future<Output = Result<ToolOutcome, ToolError>>,
-) -> Result<ToolOutcome, ToolError> {
+    run: impl Future<Output = Result<T, ToolError>>,
+    timed_out: impl FnOnce() -> ToolError,
+) -> Result<T, ToolError> {
     tokio::pin!(run);
     loop {
         // While the clock stands still this looks again from time to time.
         let patience = clock.remaining() + GRACE;
         match tokio::time::timeout(patience, &mut run).await {
             Ok(outcome) => return outcome,
-            Err(_) if clock.remaining().is_zero() => return Err(timed_out(callable)),
+            Err(_) if clock.remaining().is_zero() => return Err(timed_out()),
             Err(_) => {}
         }
     }
 }
 
-fn timed_out(callable: &Callable) -> ToolError {
-    let message = format!(
-        "`{}` ran longer than its limit of {} ms and was stopped",
-        callable.tool.name,
-        callable.limits.timeout.as_millis()
-    );
+fn timed_out(name: &str, limits: &EffectiveLimits) -> ToolError {
+    let message = format!("`{name}` ran longer than its limit of {} ms and was stopped", limits.timeout.as_millis());
     ToolError::new(ErrorKind::TimedOut, message)
         .with_hint("Give it less to do, or publish it with a higher `limits.timeout_ms` if the work needs it")
+}
+
+/// Services are not part of this server yet, so that a tool that needs them says so instead of failing obscurely.
+fn check_services(callable: &Callable) -> Result<(), ToolError> {
+    let services = &callable.tool.manifest.requires_services;
+    if services.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = services.iter().map(|name| format!("`{name}`")).collect();
+    let message = format!(
+        "`{}` needs the services {}, and this version of the server cannot start services yet",
+        callable.name,
+        names.join(", ")
+    );
+    Err(ToolError::new(ErrorKind::Unavailable, message).with_hint(
+        "Publish it without `requires_services` if it can reach them by itself, with `permissions.network` and `permissions.env`",
+    ))
 }
 
 /// The text names the chain, so that a circle shows.

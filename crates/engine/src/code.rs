@@ -5,9 +5,11 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use serde_json::Value;
 use skillz_tool::{CallClock, EffectiveLimits, ErrorKind, Host, Limits, Tool, ToolError};
+use tracing::Instrument;
 
 use crate::{
     ClientPort, CodeLanguage, CodeRequest, CodeRuntimeChoice,
+    call::{within_time, without_panic},
     engine::Engine,
     host::EngineHost,
     queue::Need,
@@ -69,7 +71,10 @@ impl Engine {
         });
         let host = Arc::new(EngineHost::of_program(self.clone(), tree, frame, request.tools));
         let CodeRequest { code, language, runtime: choice, dependencies, .. } = request;
-        let result = runtime.run(CodeRun { code, language, runtime: choice, dependencies, tools, limits, clock }, host).await;
+        let run = CodeRun { code, language, runtime: choice, dependencies, tools, limits, clock: clock.clone() };
+        let span = tracing::info_span!("execute_code", ?language);
+        let running = without_panic(PROGRAM_NAME, runtime.run(run, host)).instrument(span);
+        let result = within_time(&clock, running, || timed_out(&clock)).await;
         drop(place);
         result
     }
@@ -96,4 +101,9 @@ impl Engine {
         let asked = Limits { timeout_ms, ..Limits::default() };
         Ok(EffectiveLimits::with_memory_mb(MEMORY_MB).asked(&asked).capped(&self.settings().caps))
     }
+}
+
+fn timed_out(clock: &CallClock) -> ToolError {
+    let message = format!("The program was stopped after its limit of {} s", clock.limit().as_secs_f64());
+    ToolError::new(ErrorKind::TimedOut, message).with_hint("Set a longer `timeout` (in seconds), or let it do less at a time")
 }

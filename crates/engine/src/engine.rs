@@ -73,6 +73,7 @@ pub(crate) struct Inner {
     /// Versions that are not in service but were asked for; forgotten at each change.
     older_versions: Mutex<OlderVersions>,
     search: ToolSearch,
+    warnings: RwLock<Vec<String>>,
     changes: watch::Sender<u64>,
     /// Dropped with the engine, which ends the task that follows the registry.
     _alive: oneshot::Sender<()>,
@@ -96,6 +97,7 @@ impl Engine {
             refreshing: Mutex::default(),
             older_versions: Mutex::default(),
             search: ToolSearch::default(),
+            warnings: RwLock::new(settings.warnings.clone()),
             changes: watch::Sender::new(0),
             registry,
             runtimes,
@@ -115,6 +117,15 @@ impl Engine {
     pub async fn ready(&self) {
         self.inner.registry.ready().await;
         self.refresh();
+    }
+
+    /// Waits until what was edited by hand so far is recorded or refused: for commands that are over before a
+    /// server would have got to it.
+    pub async fn settle(&self) {
+        self.ready().await;
+        for name in self.catalog().edited() {
+            self.take_edit(name).await;
+        }
     }
 
     /// All tools as of now.
@@ -162,6 +173,19 @@ impl Engine {
     /// Sets where running tools read resources from; the first caller wins.
     pub fn set_resources(&self, resources: Arc<dyn ResourceSource>) {
         drop(self.inner.resources.set(resources));
+    }
+
+    /// Adds a sentence about this machine that whoever lists tools should know, such as a missing sandbox.
+    pub fn warn(&self, sentence: impl Into<String>) {
+        let sentence = sentence.into();
+        let mut warnings = self.inner.warnings.write().unwrap_or_else(PoisonError::into_inner);
+        if !warnings.contains(&sentence) {
+            warnings.push(sentence);
+        }
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.inner.warnings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes over what the registry has, if it is new: callers, lists and runtimes see it when this returns.

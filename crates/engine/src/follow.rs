@@ -95,7 +95,7 @@ impl Edits {
 
 impl Engine {
     /// Makes a version of what somebody did to a tool's files, or refuses it with a reason.
-    async fn take_edit(&self, name: &ToolName) {
+    pub(crate) async fn take_edit(&self, name: &ToolName) {
         let edit = match self.registry().stage_edit(name).await {
             Ok(Some(edit)) => edit,
             Ok(None) => return,

@@ -4,7 +4,7 @@
 
 use std::{fmt::Write, path::Path, sync::Arc, time::Instant};
 
-use skillz_registry::{Expectation, Publication};
+use skillz_registry::{Expectation, Publication, breaks_callers};
 use skillz_tool::{Draft, ErrorKind, Manifest, Prepared, SourceCode, Tool, ToolError, ToolKind, ToolName, Version};
 
 use crate::{
@@ -31,7 +31,7 @@ impl Engine {
         draft::check_schemas(&manifest)?;
 
         let kind = manifest.tool_type;
-        let version = next_version(current.as_deref(), &manifest);
+        let version = self.next_version(&name, current.as_deref(), &manifest).await;
         let tried = self.tried(name.clone(), version, staging.path(), manifest.clone());
         let examples = self.try_examples(&tried, &tree).await;
         self.retire(&tried.tool);
@@ -99,6 +99,18 @@ impl Engine {
         Arc::new(self.make_callable(Arc::new(tool)))
     }
 
+    /// The version that a manifest will get. The registry has the last word.
+    async fn next_version(&self, name: &ToolName, current: Option<&Tool>, manifest: &Manifest) -> Version {
+        let asked: Option<Version> = manifest.version.as_ref().and_then(|version| version.parse().ok());
+        // Deleted tools count too: their numbering goes on.
+        let known = self.registry().versions(name).await.map(|list| list.versions).unwrap_or_default();
+        let Some(highest) = known.iter().map(|entry| entry.version).max() else { return asked.unwrap_or(Version::FIRST) };
+        asked.filter(|asked| *asked > highest).unwrap_or_else(|| {
+            let old = current.map(|tool| tool.manifest.input_schema.as_ref());
+            highest.next(old.is_some_and(|old| breaks_callers(old, manifest.input_schema.as_ref())))
+        })
+    }
+
     /// Whether a tool of that name may be published, and what it would replace.
     fn place_for(&self, name: &str, overwrite: bool) -> Result<(ToolName, Option<Arc<Tool>>), ToolError> {
         let view = self.view();
@@ -122,15 +134,6 @@ impl Engine {
             ));
         }
         Ok((current.name.clone(), Some(current)))
-    }
-}
-
-/// The version that a manifest would get after `current`; the registry has the last word, since it knows deleted ones too.
-fn next_version(current: Option<&Tool>, manifest: &Manifest) -> Version {
-    let asked: Option<Version> = manifest.version.as_ref().and_then(|version| version.parse().ok());
-    match current {
-        None => asked.unwrap_or(Version::FIRST),
-        Some(current) => asked.filter(|asked| *asked > current.version).unwrap_or_else(|| current.version.next(false)),
     }
 }
 

@@ -46,7 +46,7 @@ const UNDERSTOOD: [&str; 19] = [
 ];
 
 /// Whether somebody who called by `old` may fail under `new`. An absent schema accepts any object.
-pub(crate) fn breaks_callers(old: Option<&Value>, new: Option<&Value>) -> bool {
+pub fn breaks_callers(old: Option<&Value>, new: Option<&Value>) -> bool {
     let any = Value::Object(Map::new());
     let (old, new) = (old.unwrap_or(&any), new.unwrap_or(&any));
     Comparison { old_root: old, new_root: new }.narrows(old, new, 0)

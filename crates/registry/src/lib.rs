@@ -31,6 +31,7 @@ mod versions;
 mod walk;
 mod watch;
 
+pub use breaking::breaks_callers;
 pub use catalog::{BrokenTool, Catalog, Generation};
 pub use error::RegistryError;
 pub use event::RegistryEvent;

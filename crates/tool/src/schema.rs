@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 const REFERENCE_DEPTH: usize = 16;
 /// Longest text of one violation, in bytes: the checker quotes the offending value, which may be huge.
 const VIOLATION_LENGTH: usize = 300;
+/// Most violations that are listed: a long array may hold a million of one kind.
+const MOST_VIOLATIONS: usize = 100;
 
 /// A schema with its validator, which is made at the first use and then kept.
 pub struct CompiledSchema {
@@ -46,7 +48,7 @@ impl CompiledSchema {
         self.validator().map(|_| ())
     }
 
-    /// Lists every fault of `value`; a broken schema is an error.
+    /// Lists every fault of `value`, up to a hundred; a broken schema is an error.
     pub fn violations(&self, value: &Value) -> Result<Vec<Violation>, SchemaError> {
         let validator = self.validator()?;
         if validator.is_valid(value) {
@@ -54,6 +56,7 @@ impl CompiledSchema {
         }
         Ok(validator
             .iter_errors(value)
+            .take(MOST_VIOLATIONS)
             .map(|error| Violation { path: error.instance_path().to_string(), message: shorten(error.to_string()) })
             .collect())
     }

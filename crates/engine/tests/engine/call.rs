@@ -242,3 +242,10 @@ async fn limits_are_the_tools_own_within_the_operators() {
     let limits = fixture.runtime.last_call().limits;
     assert_eq!((limits.timeout, limits.memory_bytes, limits.max_processes), (Duration::from_mins(1), 512 << 20, 3));
 }
+
+#[tokio::test]
+async fn tools_that_need_services_say_so() {
+    let fixture = Fixture::new().await;
+    fixture.publish_with("needy", "echo", json!({"requires_services": ["db"]})).await.expect("published");
+    assert!(text(&fixture.call("needy", json!({})).await).contains("needs the services `db`"));
+}

@@ -8,6 +8,7 @@
 )]
 
 mod call;
+mod code;
 mod follow;
 mod host;
 mod list;

@@ -155,3 +155,22 @@ async fn stored_examples_are_run_on_demand() {
     );
     assert!(fixture.engine.test(Some("ecko"), client()).await.expect_err("unknown").text().contains("`echo`"));
 }
+
+#[tokio::test]
+async fn a_dry_run_tells_the_version_that_would_come() {
+    let fixture = Fixture::new().await;
+    let schema =
+        |required| json!({"input_schema": {"type": "object", "required": required, "properties": {"a": {"type": "string"}}}});
+    fixture.publish_with("numbered", "echo", schema(json!([]))).await.expect("published");
+    for (fields, version) in
+        [(schema(json!([])), "1.0.1"), (schema(json!(["a"])), "1.1.0"), (json!({"version": "3.2.1"}), "3.2.1")]
+    {
+        let dry = PublishRequest { dry_run: true, overwrite: true, ..request("numbered", "echo", fields.clone()) };
+        assert_eq!(fixture.engine.publish(dry).await.expect("it would do").version.to_string(), version, "{fields}");
+    }
+    fixture.engine.delete("numbered").await.expect("deleted");
+    let dry = PublishRequest { dry_run: true, ..request("numbered", "echo", json!({})) };
+    assert_eq!(fixture.engine.publish(dry).await.expect("it would do").version.to_string(), "1.0.1");
+    let real = fixture.engine.publish(request("numbered", "echo", json!({}))).await.expect("published");
+    assert_eq!(real.version.to_string(), "1.0.1");
+}

@@ -9,7 +9,7 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use skillz_engine::{
-    CallReply, CallRequest, ClientPort, Engine, EngineParts, EngineSettings, NoClient, PublishReport, PublishRequest,
+    CallReply, CallRequest, ClientPort, CodeRuntime, Engine, EngineParts, EngineSettings, NoClient, PublishReport, PublishRequest,
 };
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_tool::{Manifest, Origin, SourceCode, ToolError, ToolKind, ToolRuntime};
@@ -41,8 +41,18 @@ impl Fixture {
         Self::in_folder(folder, change).await
     }
 
+    /// An engine that runs programs.
+    pub(crate) async fn with_code(code: Arc<dyn CodeRuntime>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self::of(folder, |_| (), Some(code)).await
+    }
+
     /// An engine on what a folder already holds.
     pub(crate) async fn in_folder(folder: TempDir, change: impl FnOnce(&mut EngineSettings)) -> Self {
+        Self::of(folder, change, None).await
+    }
+
+    async fn of(folder: TempDir, change: impl FnOnce(&mut EngineSettings), code: Option<Arc<dyn CodeRuntime>>) -> Self {
         let mut settings = EngineSettings::new(folder.path().join("home"));
         change(&mut settings);
         let registry = Registry::open(RegistrySettings { tools_directory: settings.tools_directory.clone(), watch: true });
@@ -57,7 +67,7 @@ impl Fixture {
             runtimes,
             memory: Arc::new(MemoryInMemory::default()),
             history: history.clone(),
-            code: None,
+            code,
             settings,
         });
         engine.ready().await;
