@@ -2,6 +2,7 @@
 //! and no other crate knows it.
 
 mod arguments;
+mod code;
 mod commands;
 mod context;
 mod logging;
@@ -18,8 +19,9 @@ use clap::Parser;
 use crate::{arguments::Arguments, context::Context, report::Failure};
 
 fn main() -> ExitCode {
-    // A helper process is this binary too; it must take over before any thread is there.
+    // Helper and worker processes are this binary too; they take over before any thread is there.
     skillz_process::run_helper_if_asked();
+    skillz_runtime_code::run_worker_if_asked();
     let arguments = Arguments::parse();
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,

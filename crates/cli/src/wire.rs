@@ -14,6 +14,8 @@ use skillz_sandbox::SandboxKind;
 use skillz_store::{HistorySettings, LibsqlHistory, LibsqlMemory, MemoryLocation};
 use skillz_tool::{Limits, ToolKind, ToolRuntime};
 
+use crate::code::Programs;
+
 /// What the parts are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -40,13 +42,17 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     let registry = Registry::open(RegistrySettings { tools_directory: settings.tools_dir.clone(), watch });
     let mut runtimes: HashMap<ToolKind, Arc<dyn ToolRuntime>> = HashMap::new();
     runtimes.insert(ToolKind::Wasm, Arc::new(WasmRuntime::new(wasm_settings(resolved, launcher.clone()))));
-    runtimes.insert(ToolKind::Script, Arc::new(ScriptRuntime::new(script_settings(resolved, launcher))));
+    let environments = environments(resolved, launcher.clone());
+    let scripts = ScriptRuntime::new(script_settings(resolved, launcher.clone(), environments.clone()));
+    runtimes.insert(ToolKind::Script, Arc::new(scripts));
+    let search = search_path(&resolved.environment);
+    let programs = Programs::new(binary()?, launcher, environments, search, settings.home.join("cache").join("code"));
     let engine = Engine::new(EngineParts {
         registry,
         runtimes,
         memory: Arc::clone(&memory) as _,
         history,
-        code: None,
+        code: Some(Arc::new(programs)),
         settings: engine_settings(resolved),
     });
     Ok(Parts { engine, memory, old_memory: settings.tools_dir.join(".memory.db") })
@@ -68,7 +74,6 @@ impl Parts {
 
 /// Starts processes, confined as the operator wants it. This binary is its own helper.
 pub(crate) fn launcher(resolved: &Resolved) -> anyhow::Result<Launcher> {
-    let program = std::env::current_exe().context("The path of this program is not known, so it cannot start tools")?;
     let kind = match resolved.settings.sandbox {
         Sandbox::Auto => SandboxKind::Auto,
         Sandbox::Builtin => SandboxKind::Builtin,
@@ -77,7 +82,11 @@ pub(crate) fn launcher(resolved: &Resolved) -> anyhow::Result<Launcher> {
         Sandbox::Nsjail => SandboxKind::Nsjail,
         Sandbox::None => SandboxKind::None,
     };
-    Ok(Launcher::new(program, kind))
+    Ok(Launcher::new(binary()?, kind))
+}
+
+fn binary() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("The path of this program is not known, so it cannot start tools")
 }
 
 /// Where programs are looked for.
@@ -109,7 +118,7 @@ fn wasm_settings(resolved: &Resolved, launcher: Launcher) -> WasmSettings {
     }
 }
 
-fn script_settings(resolved: &Resolved, launcher: Launcher) -> ScriptSettings {
+fn script_settings(resolved: &Resolved, launcher: Launcher, environments: Environments) -> ScriptSettings {
     let settings = &resolved.settings;
     let defaults = ScriptBounds::default();
     let bounds = ScriptBounds {
@@ -118,7 +127,7 @@ fn script_settings(resolved: &Resolved, launcher: Launcher) -> ScriptSettings {
         ..defaults
     };
     ScriptSettings {
-        environments: environments(resolved, launcher.clone()),
+        environments,
         launcher,
         search: search_path(&resolved.environment),
         cache_directory: settings.home.join("cache"),

@@ -33,7 +33,9 @@ fn session(home: &Home, arguments: &[&str]) -> String {
 
 macro_rules! assert_session {
     ($home:expr, $arguments:expr, @$expected:literal) => {
-        insta::with_settings!({ filters => filters(&$home) }, {
+        let filters = filters(&$home);
+        let filters: Vec<(&str, &str)> = filters.iter().map(|(pattern, name)| (pattern.as_str(), *name)).collect();
+        insta::with_settings!({ filters => filters }, {
             insta::assert_snapshot!(session(&$home, &$arguments), @$expected);
         });
     };

@@ -22,7 +22,7 @@ fn they_all_load_and_run_unchanged() {
         assert!(names.iter().any(|listed| listed == name), "{name} is not among {names:?}");
     }
     assert_eq!(server.value("word_counter", json!({"text": "one two three"})), json!({"count": 3}));
-    assert_eq!(server.value("hello_sh", json!({})), "hello again");
+    assert_eq!(server.value("hello_sh", json!({})), "hello again from bash");
     assert_eq!(server.value("counter", json!({})), json!({"n": 1}));
     assert_eq!(server.value("counter", json!({})), json!({"n": 2}));
     let numbers = server.value("fibonacci", json!({"n": 10}));
@@ -47,7 +47,7 @@ fn their_older_versions_are_there() {
     assert!(listed.contains(&"1.0.0") && listed.contains(&"1.0.1"), "{versions}");
     assert_eq!(versions["current"], json!("1.0.1"));
     let old = server.value("call_tool", json!({"tool_name": "hello_sh", "version": "1.0.0"}));
-    assert_eq!(old, Value::from("hello"));
+    assert_eq!(old, Value::from("hello from bash"));
 }
 
 #[test]

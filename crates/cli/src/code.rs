@@ -1,0 +1,66 @@
+//! Lets the engine run programs by `skillz-runtime-code`, which does not know the engine.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use skillz_engine::{CodeLanguage, CodeRun, CodeRuntime, CodeRuntimeChoice};
+use skillz_environments::{Environments, Program};
+use skillz_process::Launcher;
+use skillz_runtime_code::{CodeRequest, CodeResult, CodeRunner, CodeSettings, Language, Runtime};
+use skillz_runtime_script::{Interpreters, SearchPath};
+use skillz_tool::{Host, ToolError};
+
+/// Programs that call tools. Starts nothing before the first one.
+pub(crate) struct Programs(CodeRunner);
+
+impl Programs {
+    pub(crate) fn new(binary: PathBuf, launcher: Launcher, environments: Environments, search: SearchPath, scratch_directory: PathBuf) -> Self {
+        let interpreters = Interpreters::new(search);
+        let find_program = move |name: &str| {
+            let found = interpreters.resolve(name).map_err(|error| error.text())?;
+            Ok(Program { path: found.program.clone(), visible: found.visible.clone() })
+        };
+        Self(CodeRunner::new(CodeSettings {
+            program: binary,
+            launcher,
+            workers: std::thread::available_parallelism().map_or(2, usize::from),
+            find_program: Arc::new(find_program),
+            environments: Some(environments),
+            scratch_directory,
+        }))
+    }
+}
+
+#[async_trait]
+impl CodeRuntime for Programs {
+    async fn run(&self, run: CodeRun, host: Arc<dyn Host>) -> Result<Value, ToolError> {
+        let request = CodeRequest {
+            code: run.code,
+            language: language(run.language),
+            runtime: runtime(run.runtime),
+            dependencies: run.dependencies,
+            tools: run.tools,
+            limits: run.limits,
+            clock: run.clock,
+        };
+        let CodeResult { result, stdout, calls } = self.0.run(request, host).await?;
+        Ok(json!({"result": result, "stdout": stdout, "calls": calls}))
+    }
+}
+
+fn language(language: CodeLanguage) -> Language {
+    match language {
+        CodeLanguage::Python => Language::Python,
+        CodeLanguage::JavaScript => Language::JavaScript,
+        CodeLanguage::TypeScript => Language::TypeScript,
+    }
+}
+
+fn runtime(choice: CodeRuntimeChoice) -> Runtime {
+    match choice {
+        CodeRuntimeChoice::Auto => Runtime::Auto,
+        CodeRuntimeChoice::Embedded => Runtime::Embedded,
+        CodeRuntimeChoice::Process => Runtime::Process,
+    }
+}
