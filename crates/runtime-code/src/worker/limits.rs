@@ -26,6 +26,9 @@ static STATISTICS: OnceLock<File> = OnceLock::new();
 /// Starts the thread that looks at the process's memory while a program runs, and tells the interpreter, whose own
 /// checks then end the program with an exception. The limit of the address space stands behind it, and ends the process.
 pub(crate) fn watch_memory() {
+    // Found out by a system call, once: a confined worker could not make it any more.
+    #[cfg(target_os = "linux")]
+    rustix::param::page_size();
     let Ok(statistics) = File::open("/proc/self/statm") else { return };
     let _ = STATISTICS.set(statistics);
     let watch = || {

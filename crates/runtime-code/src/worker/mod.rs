@@ -63,7 +63,10 @@ macro_rules! worker_entry {
 /// Serves until the server closes the pipe.
 fn work() {
     let (sender, incoming) = mpsc::channel();
-    let interpreter = thread::Builder::new().name("interpreter".to_owned()).stack_size(STACK_BYTES).spawn(move || interpret(incoming));
+    let interpreter = thread::Builder::new().name("interpreter".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+        let _end = EndOfProcess;
+        interpret(incoming);
+    });
     limits::watch_memory();
     limits::confine();
     if interpreter.is_err() {
@@ -75,6 +78,15 @@ fn work() {
         if sender.send(message).is_err() {
             return;
         }
+    }
+}
+
+/// Ends the process when the interpreter's thread ends, by a panic too: the server must not wait for it.
+struct EndOfProcess;
+
+impl Drop for EndOfProcess {
+    fn drop(&mut self) {
+        process::exit(101);
     }
 }
 
