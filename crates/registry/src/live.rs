@@ -49,8 +49,8 @@ pub(crate) fn read(folder: &Path, name: &ToolName) -> Option<Found> {
     Some(found)
 }
 
-/// Copies a version, durably, to where calls run it from. `staging` becomes the copy.
-pub(crate) fn publish(
+/// Moves a finished copy to where calls run it from. The caller brings it to the disk.
+pub(crate) fn put_in_place(
     layout: &Layout,
     staging: &StagingDirectory,
     name: &str,
@@ -60,11 +60,9 @@ pub(crate) fn publish(
     let place = layout.live_copy(name, version, hash);
     let live = layout.live();
     fs::create_dir_all(&live).map_err(RegistryError::io("Making the folder", &live))?;
-    tree::sync_folder(staging.path()).map_err(RegistryError::io("Writing", staging.path()))?;
     // A publish that was cut off may have left one of the same name.
     tree::remove(&place).map_err(RegistryError::io("Removing", &place))?;
     fs::rename(staging.path(), &place).map_err(RegistryError::io("Moving a folder to", &place))?;
-    tree::sync_folder(&live).map_err(RegistryError::io("Writing", &live))?;
     Ok(place)
 }
 
@@ -73,8 +71,8 @@ pub(crate) fn keep(layout: &Layout, found: &Found) -> Option<PathBuf> {
     let copy = || -> Result<PathBuf, RegistryError> {
         let staging = StagingDirectory::make(layout)?;
         tree::copy(&found.folder, &found.walk, staging.path()).map_err(RegistryError::io("Copying to", staging.path()))?;
-        tree::sync(staging.path()).map_err(RegistryError::io("Writing", staging.path()))?;
-        publish(layout, &staging, found.name.as_str(), found.version, &found.hash)
+        tree::sync(&tree::parts(staging.path(), &found.walk)).map_err(RegistryError::io("Writing", staging.path()))?;
+        put_in_place(layout, &staging, found.name.as_str(), found.version, &found.hash)
     };
     match copy() {
         Ok(place) => Some(place),

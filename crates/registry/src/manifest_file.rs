@@ -88,7 +88,8 @@ fn read_text(file: &Path) -> Result<Option<String>, ManifestFault> {
         Err(_) if file.is_symlink() => return Err(fault("It is a symbolic link, and links are not followed".to_owned())),
         Err(error) => return Err(fault(format!("It cannot be read: {error}"))),
     };
-    let mut bytes = Vec::new();
+    // Most manifests fit, and are then read in one go.
+    let mut bytes = Vec::with_capacity(8_192);
     open.take(MANIFEST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| fault(format!("It cannot be read: {error}")))?;
     if bytes.len() as u64 > MANIFEST_BYTES {
         return Err(fault(format!("It is larger than {MANIFEST_BYTES} bytes")));

@@ -92,12 +92,9 @@ impl<'a> Ready<'a> {
             });
         }
         manifest.entry_file.clone_from(&found.manifest.entry_file);
-        let time = now();
-        tree::settle(staging.path(), &found.walk, time).map_err(failed())?;
         let live = StagingDirectory::make(layout)?;
-        let failed = RegistryError::io("Copying to", live.path());
-        tree::copy(staging.path(), &found.walk, live.path()).and_then(|()| tree::sync(live.path())).map_err(failed)?;
-        Ok(Self { layout, name, origin, staging, live, manifest, hash: found.hash, time })
+        tree::copy(staging.path(), &found.walk, live.path()).map_err(RegistryError::io("Copying to", live.path()))?;
+        Ok(Self { layout, name, origin, staging, live, manifest, hash: found.hash, time: now() })
     }
 
     /// The number of the new version.
@@ -121,8 +118,8 @@ impl<'a> Ready<'a> {
         stamp_origin(&mut self.manifest, self.origin);
         let staged = self.staging.path();
         self.write_manifest().map_err(RegistryError::io("Writing the manifest in", staged))?;
-        let place = live::publish(self.layout, &self.live, self.name.as_str(), version, &self.hash)?;
-        self.sync_staging().map_err(RegistryError::io("Writing", staged))?;
+        let place = live::put_in_place(self.layout, &self.live, self.name.as_str(), version, &self.hash)?;
+        self.settle(&place).map_err(RegistryError::io("Writing", staged))?;
         let folder = self.layout.tool(self.name.as_str());
         swap::put_in_place(staged, &folder).map_err(RegistryError::io("Replacing", &folder))?;
         tree::sync_folder(self.layout.tools()).map_err(RegistryError::io("Writing", self.layout.tools()))?;
@@ -136,20 +133,24 @@ impl<'a> Ready<'a> {
             _ => {}
         }
         manifest_file::write(self.staging.path(), &self.manifest)?;
-        tree::settle_file(&written, self.time)?;
-        let copy = self.live.path().join(MANIFEST);
-        fs::copy(&written, &copy)?;
-        fs::File::open(copy)?.sync_all()
+        fs::copy(&written, self.live.path().join(MANIFEST)).map(|_| ())
     }
 
-    /// The new names reach the disk before the new folder takes the old one's place.
-    fn sync_staging(&self) -> io::Result<()> {
-        let history = self.staging.path().join(VERSIONS);
+    /// Everything reaches the disk before the new folder takes the old one's place.
+    fn settle(&self, live_copy: &Path) -> io::Result<()> {
+        let staged = self.staging.path();
+        let history = staged.join(VERSIONS);
         // A tool without earlier versions needs no folder for them.
-        if fs::remove_dir(&history).is_err() {
-            tree::sync_folders(&history)?;
+        let has_history = fs::remove_dir(&history).is_err();
+        let walk = Walk::of(staged)?;
+        tree::set_times(staged, &walk, self.time)?;
+        let mut parts = tree::parts(staged, &walk);
+        parts.extend(tree::parts(live_copy, &walk));
+        parts.push(self.layout.live());
+        if has_history {
+            parts.extend(tree::new_folders(&history)?);
         }
-        tree::settle_folder(self.staging.path(), self.time)
+        tree::sync(&parts)
     }
 }
 

@@ -180,15 +180,22 @@ impl Registry {
         }
     }
 
-    /// Publishes a prepared edit as a version of its own. A further edit meanwhile is a conflict, and comes
-    /// as an event of its own.
+    /// Publishes a prepared edit as a version of its own. A further edit meanwhile is a conflict; it is told of by
+    /// another [`RegistryEvent::Edited`].
     pub async fn record_edit(&self, edit: StagedEdit) -> Result<Arc<Tool>, RegistryError> {
         self.blocking(move |shared| {
-            let StagedEdit { name, staging, manifest, walk, _lock: _held, .. } = edit;
+            let StagedEdit { name, staging, manifest, walk, _lock: held, .. } = edit;
+            let edited = name.clone();
             let publication =
                 Publication { name, staging, manifest, origin: skillz_tool::Origin::Edit, expected: Expectation::Anything };
-            let tool = publish(&shared.layout, publication, Some(&walk))?;
-            Ok(shared.published(tool))
+            match publish(&shared.layout, publication, Some(&walk)) {
+                Ok(tool) => Ok(shared.published(tool)),
+                Err(error) => {
+                    drop(held);
+                    shared.tell_of_edit(edited);
+                    Err(error)
+                }
+            }
         })
         .await
     }

@@ -70,7 +70,7 @@ impl Shared {
     pub(crate) fn load_all(&self) {
         let mut folders = self.folders();
         let mut names = load::list(&self.layout).unwrap_or_default();
-        if std::fs::read_dir(self.layout.tools()).is_ok_and(|entries| has_aside(entries)) {
+        if std::fs::read_dir(self.layout.tools()).is_ok_and(has_aside) {
             if let Ok(_lock) = FolderLock::take(&self.layout) {
                 swap::recover(&self.layout);
             }
@@ -110,6 +110,9 @@ impl Shared {
         }
         if visible {
             self.tell(&folders, events);
+        } else {
+            // An edit that goes on changes nothing for readers, and is news for whoever checks it.
+            self.send(events);
         }
     }
 
@@ -125,6 +128,14 @@ impl Shared {
         match self.snapshot().get(tool.name.as_str()) {
             Some(current) if current.version == tool.version && current.hash == tool.hash => Arc::clone(current),
             _ => tool,
+        }
+    }
+
+    /// Tells once more of an edit that could not be recorded because it went on.
+    pub(crate) fn tell_of_edit(&self, name: ToolName) {
+        self.refresh([name.as_str()]);
+        if self.snapshot().edited().contains(&name) {
+            self.send(vec![RegistryEvent::Edited { name }]);
         }
     }
 
@@ -198,6 +209,10 @@ impl Shared {
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
         self.earlier().retain(|_, tool| tool.directory.is_dir());
         self.generation.send_replace(generation);
+        self.send(events);
+    }
+
+    fn send(&self, events: Vec<RegistryEvent>) {
         for event in events {
             log(&event);
             // Nobody may be listening.

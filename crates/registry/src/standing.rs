@@ -178,13 +178,13 @@ impl Archive<'_> {
     fn take_over(&self, from: &Path, version: Version) -> io::Result<()> {
         let place = self.history.join(version.to_string());
         tree::link_all(from, &place)?;
-        if let Some(found) = versions::read_version(&place, self.name, version, self.fallback) {
-            if found.walk.file(found.manifest_file).is_none() {
+        match versions::read_version(&place, self.name, version, self.fallback) {
+            Some(found) if found.walk.file(found.manifest_file).is_none() => {
                 manifest_file::write(&place, &found.manifest)?;
-                fs::File::open(place.join(MANIFEST))?.sync_all()?;
+                fs::File::open(place.join(MANIFEST))?.sync_all()
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The versions of a deleted tool of that name: its numbering goes on.

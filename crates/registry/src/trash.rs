@@ -51,7 +51,8 @@ fn keep_version_before_edit(layout: &Layout, name: &ToolName, recorded_hash: Opt
     }
     let failed = RegistryError::io("Keeping a version in", &place);
     fs::create_dir_all(&history).and_then(|()| tree::link(&before.folder, &before.walk, &place)).map_err(failed)?;
-    tree::sync_folders(&history).map_err(RegistryError::io("Writing", &history))
+    let folders = [history.clone(), place, layout.tool(name.as_str())];
+    tree::sync(&folders).map_err(RegistryError::io("Writing", &history))
 }
 
 /// Puts the copy of a tool whose folder was removed by hand into the trash, unless the trash has it already.
@@ -68,11 +69,12 @@ pub(crate) fn rescue(layout: &Layout, name: &ToolName, live: &Path) {
     }
     let trash = layout.trash(name.as_str());
     let place = trash.join(stamp());
-    let moved =
-        fs::create_dir_all(&trash).and_then(|()| tree::link(live, &found.walk, &place)).and_then(|()| tree::sync_folders(&trash));
+    let moved = fs::create_dir_all(&trash)
+        .and_then(|()| tree::link(live, &found.walk, &place))
+        .and_then(|()| tree::sync(&[place.clone(), trash.clone()]));
     match moved {
         Ok(()) => {
-            tracing::info!(tool = %name, "the folder was removed by hand; its last version can be brought back by rollback")
+            tracing::info!(tool = %name, "removed by hand; a rollback brings its last version back");
         }
         Err(error) => tracing::warn!(tool = %name, %error, "the last version of a removed tool could not be kept"),
     }
@@ -86,7 +88,9 @@ pub(crate) fn stamp() -> String {
 
 /// The folders that were merged into a new one, which holds all of their versions now.
 pub(crate) fn remove_merged(layout: &Layout, name: &ToolName, merged: &[PathBuf]) {
-    merged.iter().for_each(|folder| tree::remove_if_possible(folder));
+    for folder in merged {
+        tree::remove_if_possible(folder);
+    }
     // Goes only if it is empty.
     let _ = fs::remove_dir(layout.trash(name.as_str()));
 }

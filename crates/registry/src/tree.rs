@@ -3,11 +3,15 @@
 use std::{
     fs::{self, File},
     io,
-    path::Path,
+    path::{Path, PathBuf},
+    thread,
     time::SystemTime,
 };
 
 use crate::walk::Walk;
+
+/// Files that are brought to the disk at once; more gain nothing.
+const SYNC_THREADS: usize = 8;
 
 /// Copies the files of a version into a folder that exists already.
 pub(crate) fn copy(from: &Path, walk: &Walk, to: &Path) -> io::Result<()> {
@@ -67,65 +71,88 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     make_writable(to)
 }
 
-/// Brings a folder and everything in it to the disk.
-pub(crate) fn sync(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            sync(&entry.path())?;
-        } else if kind.is_file() {
-            File::open(entry.path())?.sync_all()?;
-        }
-    }
-    sync_folder(folder)
+/// Brings files and folders to the disk, each for itself. They go side by side, since a file system writes what
+/// arrives together in one go: ten take hardly longer than one.
+pub(crate) fn sync(paths: &[PathBuf]) -> io::Result<()> {
+    let share = paths.len().div_ceil(SYNC_THREADS).max(1);
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            paths.chunks(share).map(|share| scope.spawn(|| share.iter().try_for_each(|path| sync_one(path)))).collect();
+        // A thread that panics has synced nothing that could be relied on.
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread that writes to the disk died")))
+        })
+    })
 }
 
 /// Brings the names in a folder to the disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
+    sync_one(folder)
 }
 
-/// As [`sync_folder`], for a folder and the folders in it, whose files are on the disk already.
-pub(crate) fn sync_folders(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            sync_folders(&entry.path())?;
+fn sync_one(path: &Path) -> io::Result<()> {
+    let file = match File::open(path) {
+        // Only Unix opens folders, and only there their names have to be synced.
+        Err(_) if cfg!(not(unix)) && path.is_dir() => return Ok(()),
+        opened => opened?,
+    };
+    file.sync_all()
+}
+
+/// Lists a version's files and folders, the folder itself included.
+pub(crate) fn parts(folder: &Path, walk: &Walk) -> Vec<PathBuf> {
+    let files = walk.files.iter().map(|stamp| folder.join(&stamp.path));
+    let folders = walk.folders.iter().map(|inner| folder.join(inner));
+    files.chain(folders).chain([folder.to_owned()]).collect()
+}
+
+/// Lists the folders whose names must reach the disk when a tree of folders was made of files that are there
+/// already: the topmost is enough where one journal covers them all.
+pub(crate) fn new_folders(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders = vec![root.to_owned()];
+    if journal_covers_all(root) {
+        return Ok(folders);
+    }
+    let mut next = 0;
+    while let Some(folder) = folders.get(next).cloned() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        next += 1;
+    }
+    Ok(folders)
+}
+
+/// Whether syncing a folder also brings the new folders below it to the disk. So it is on ext4 and XFS, whose
+/// journal is written in order, and on btrfs, which logs new folders with their parent.
+fn journal_covers_all(folder: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // From the kernel's list of file systems.
+        const EXT4: i64 = 0xEF53;
+        const XFS: i64 = 0x5846_5342;
+        const BTRFS: i64 = 0x9123_683E;
+        #[allow(clippy::useless_conversion, reason = "the kind of number differs between machines")]
+        rustix::fs::statfs(folder).is_ok_and(|stat| [EXT4, XFS, BTRFS].contains(&i64::from(stat.f_type)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        false
+    }
+}
+
+/// Sets the time of the files and folders of a version.
+pub(crate) fn set_times(folder: &Path, walk: &Walk, time: SystemTime) -> io::Result<()> {
+    for path in parts(folder, walk) {
+        if cfg!(unix) || path.is_file() {
+            File::open(path)?.set_modified(time)?;
         }
     }
-    sync_folder(folder)
-}
-
-/// Sets the time of the files of a version, and brings them to the disk.
-pub(crate) fn settle(folder: &Path, walk: &Walk, time: SystemTime) -> io::Result<()> {
-    for stamp in &walk.files {
-        settle_file(&folder.join(&stamp.path), time)?;
-    }
-    for inner in walk.folders.iter().rev() {
-        settle_folder(&folder.join(inner), time)?;
-    }
     Ok(())
-}
-
-/// Sets the time of a folder, and brings the names in it to the disk.
-pub(crate) fn settle_folder(folder: &Path, time: SystemTime) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(folder)?.set_modified(time)?;
-    #[cfg(not(unix))]
-    let _ = time;
-    sync_folder(folder)
-}
-
-/// Sets the time of a file, and brings it to the disk.
-pub(crate) fn settle_file(path: &Path, time: SystemTime) -> io::Result<()> {
-    let file = File::open(path)?;
-    file.set_modified(time)?;
-    file.sync_all()
 }
 
 /// Removes a folder with everything in it, write-protected parts too. Nothing there is fine.

@@ -1,5 +1,11 @@
 //! Processes that are killed while they publish, and processes that publish against each other. The children
 //! are this very program, told by their environment to run one of the tests below as a part.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "the children are started, told their part and heard by hand"
+)]
 
 mod workshop;
 
@@ -122,7 +128,7 @@ async fn check_all(tools: &Path, known: &BTreeMap<(String, String), String>) {
         let found = registry.tool_version(&name(tool), version.parse().unwrap()).await;
         let found = found.unwrap_or_else(|error| panic!("version {version} of {tool} was acknowledged: {error}"));
         let kept = fs::read_to_string(found.source_path().unwrap()).unwrap();
-        assert!(kept == *code, "version {version} of {tool} is {:.12}, not {code:.12}", kept);
+        assert!(kept == *code, "version {version} of {tool} is {kept:.12}, not {code:.12}");
     }
 }
 

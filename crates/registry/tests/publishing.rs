@@ -1,4 +1,5 @@
 //! Publishing: what it writes, what it refuses, how versions are numbered.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
 
 mod workshop;
 
@@ -120,7 +121,7 @@ async fn numbers_that_do_not_survive_text_do_not_look_like_edits() {
     let workshop = Workshop::new().await;
     let manifest = Manifest {
         input_schema: Some(
-            json!({"type": "object", "properties": {"a": {"minimum": 0.1, "maximum": 1e300, "multipleOf": 2.2250738585072014e-308}}}),
+            json!({"type": "object", "properties": {"a": {"minimum": 0.1, "maximum": 1e300, "multipleOf": 2.225_073_858_507_201_4e-308}}}),
         ),
         output_schema: Some(json!(null)),
         ..script("t")

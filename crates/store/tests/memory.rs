@@ -1,4 +1,5 @@
 //! The memory's rules, through the trait that the engine uses, on a real file.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ fn fixture() -> Fixture {
     Fixture { memory, folder }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 fn object(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }

@@ -1,5 +1,11 @@
 //! Several processes on one file, and processes that die in the middle. The children are this very program,
 //! told by their environment to run one of the tests below as a part.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "the children are started, told their part and heard by hand"
+)]
 
 use std::{
     io::{BufRead, BufReader},

@@ -33,6 +33,7 @@ pub fn script(tool: &str) -> Manifest {
     Manifest { entry_file: Some("main.py".to_owned()), ..Manifest::new(tool, "A tool", ToolKind::Script) }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as a manifest has it")]
 pub fn schema(required: &[&str]) -> Option<Value> {
     Some(json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": required}))
 }
@@ -145,7 +146,7 @@ impl Workshop {
         self.write("watch_probe/manifest.json", r#"{"name": "watch_probe", "description": "d", "tool_type": "pipeline"}"#);
         self.until("the watcher works", |catalog| catalog.get("watch_probe").is_some()).await;
         fs::remove_dir_all(self.path("watch_probe")).unwrap();
-        self.until("the watcher works", |catalog| catalog.is_empty()).await;
+        self.until("the watcher works", skillz_registry::Catalog::is_empty).await;
     }
 }
 
@@ -179,10 +180,8 @@ pub async fn until(registry: &Registry, what: &str, wanted: impl Fn(&Catalog) ->
             changes.changed().await.unwrap();
         }
     });
-    match waited.await {
-        Ok(catalog) => catalog,
-        Err(_) => panic!("{what}: never came about; broken: {:?}", registry.snapshot().broken()),
-    }
+    let never = |_| panic!("{what}: never came about; broken: {:?}", registry.snapshot().broken());
+    waited.await.unwrap_or_else(never)
 }
 
 /// The next event that is as wanted.
