@@ -1,6 +1,7 @@
 //! What a process costs: started bare, through the launcher, and confined. `cargo bench -p skillz-process`.
 //!
-//! Rounds of all are interleaved, so that a machine with other work treats them alike.
+//! Rounds of all are interleaved, so that a machine with other work treats them alike. Everything is measured twice: with
+//! a pause before each start, as calls come from a model, and without, when nothing can be made ready between two starts.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a bench that cannot go on should say so, and prints its table")]
 
 use std::{
@@ -11,7 +12,13 @@ use std::{
 use skillz_process::{Command, Keep, Launcher, ProcessLimits, drain, run_helper_if_asked};
 use skillz_sandbox::{Policy, SandboxKind};
 
-const ROUNDS: usize = 300;
+const ROUNDS: usize = 150;
+
+/// Rounds that are not counted.
+const WARM_UP: usize = 10;
+
+/// The pause before each start.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// One way to run a program.
 struct Way {
@@ -38,24 +45,35 @@ async fn measure() {
         Way { name: "builtin", launcher: launcher(SandboxKind::Builtin), limits: ProcessLimits::default() },
         Way { name: "builtin, limited", launcher: launcher(SandboxKind::Builtin), limits },
     ];
-    for (program, arguments) in [("/bin/true", vec![]), ("/bin/bash", vec!["-c", ":"]), ("/usr/bin/python3", vec!["-c", "pass"])]
-    {
-        let mut times: Vec<Vec<Duration>> = ways.iter().map(|_| Vec::new()).collect();
-        for round in 0..ROUNDS + 20 {
-            for (way, times) in ways.iter().zip(&mut times) {
-                let started = Instant::now();
-                run(way, program, &arguments, folder.path()).await;
-                if round >= 20 {
-                    times.push(started.elapsed());
-                }
+    for pause in [Some(PAUSE), None] {
+        println!("\n{}", if pause.is_some() { "With a pause before each start" } else { "Without a pause" });
+        for (program, arguments) in
+            [("/bin/true", vec![]), ("/bin/bash", vec!["-c", ":"]), ("/usr/bin/python3", vec!["-c", "pass"])]
+        {
+            compare(&ways, program, &arguments, folder.path(), pause).await;
+        }
+    }
+}
+
+async fn compare(ways: &[Way], program: &str, arguments: &[&str], folder: &Path, pause: Option<Duration>) {
+    let mut times: Vec<Vec<Duration>> = ways.iter().map(|_| Vec::new()).collect();
+    for round in 0..ROUNDS + WARM_UP {
+        for (way, times) in ways.iter().zip(&mut times) {
+            if let Some(pause) = pause {
+                tokio::time::sleep(pause).await;
+            }
+            let started = Instant::now();
+            run(way, program, arguments, folder).await;
+            if round >= WARM_UP {
+                times.push(started.elapsed());
             }
         }
-        println!("\n{program} {}", arguments.join(" "));
-        for (way, times) in ways.iter().zip(&mut times) {
-            times.sort();
-            let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default().as_secs_f64() * 1000.0;
-            println!("  {:<18} median {:6.2} ms   fastest {:6.2} ms   p95 {:6.2} ms", way.name, at(50), at(0), at(95));
-        }
+    }
+    println!("{program} {}", arguments.join(" "));
+    for (way, times) in ways.iter().zip(&mut times) {
+        times.sort();
+        let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default().as_secs_f64() * 1000.0;
+        println!("  {:<18} median {:6.2} ms   fastest {:6.2} ms   p95 {:6.2} ms", way.name, at(50), at(0), at(95));
     }
 }
 

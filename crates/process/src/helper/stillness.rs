@@ -83,7 +83,7 @@ fn stance_in(call: &str) -> Stance {
     // A time limit that is a pointer: none means for ever.
     let for_ever = |index: usize| argument(index) == 0;
     // A time limit in milliseconds: a negative one means for ever.
-    let negative = |index: usize| argument(index) as u32 as i32 == -1;
+    let negative = |index: usize| (argument(index) as u32).cast_signed() == -1;
     match number {
         libc::SYS_read | libc::SYS_readv if argument(0) == 0 => Stance::WaitsForInput,
         libc::SYS_epoll_pwait if negative(3) => Stance::WaitsForInput,
