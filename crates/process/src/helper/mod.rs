@@ -92,7 +92,8 @@ impl Helper {
                         drop((life, signals));
                         supervisor::run(spares.into_means(place, cgroups))
                     }
-                    None => {}
+                    // Back to listening: the server may have gone meanwhile, and then there is nobody to fork for.
+                    None => break,
                 }
             }
         }

@@ -91,7 +91,9 @@ impl Spares {
     fn has_request(&self, place: Place) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut descriptors = [PollFd::new(self.line(place), PollFlags::IN)];
-        poll(&mut descriptors, Some(&now)).is_ok_and(|count| count > 0)
+        // A line whose other end is closed is ready to be read, too, but nothing will ever come of it.
+        poll(&mut descriptors, Some(&now)).is_ok()
+            && descriptors.iter().all(|line| line.revents().contains(PollFlags::IN) && !line.revents().contains(PollFlags::HUP))
     }
 
     fn line(&self, place: Place) -> &OwnedFd {

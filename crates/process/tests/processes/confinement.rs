@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::{
     server::{PLAIN_USER, Server},
-    support::{command, launcher_with, output, output_and_exit, shell},
+    support::{command, descendants, launcher_with, name_of, output, output_and_exit, shell, until},
 };
 
 const PROBE: &str = include_str!("probe.py");
@@ -308,6 +308,10 @@ fn a_system_without_namespaces_is_told_with_the_ways_out() {
     assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("Two ways out")), "{report}");
     let (exit, output) = server.run(SandboxKind::None, "echo open", &json!({}));
     assert_eq!((exit.as_str(), output.as_str()), ("Code(0)", "open\n"));
+    // A helper that cannot fork must still notice that its server has gone, and not try for ever.
+    let started = descendants(u32::try_from(server.pid()).expect("a pid"));
+    server.kill();
+    until("the helper has ended", || started.iter().all(|pid| name_of(*pid) != "tool-launcher"));
 }
 
 #[tokio::test]
