@@ -161,7 +161,8 @@ impl Engine {
         let host = Arc::new(EngineHost::of_call(self.clone(), Arc::clone(tree), Arc::clone(callable), frame));
         let run = async {
             match steps {
-                Some(steps) => self.run_with_report(call, host, steps).await,
+                // Rare and large, so that it does not weigh on every call.
+                Some(steps) => Box::pin(self.run_with_report(call, host, steps)).await,
                 None => runtime.call(call, host).await,
             }
         };
