@@ -43,29 +43,45 @@ function end(state) {
   exit(0);
 }
 
-// What programs without a process of their own cannot do either.
+// What programs without a process of their own cannot do either. The sandbox is the wall; this says so in words.
 function refuse() {
   const message = 'programs have no files, no network and no processes here; call a tool, or use runtime "process"';
-  const refused = (name) => () => { throw new Error(`${name}: ${message}`); };
+  const refused = (name) => function () { throw new Error(`${name}: ${message}`); };
   const require = createRequire(import.meta.url);
-  const close = (module, names) => {
-    const inner = require(module);
-    for (const name of names ?? Object.keys(inner)) {
-      if (typeof inner[name] === "function") inner[name] = refused(`${module}.${name}`);
-    }
+  const closed = {
+    child_process: ["exec", "execSync", "execFile", "execFileSync", "fork", "spawn", "spawnSync"],
+    net: ["connect", "createConnection", "createServer"],
+    tls: ["connect", "createServer"],
+    dgram: ["createSocket"],
+    dns: ["lookup", "resolve", "resolve4", "resolve6"],
+    http: ["get", "request", "createServer"],
+    https: ["get", "request", "createServer"],
+    http2: ["connect", "createServer", "createSecureServer"],
+    cluster: ["fork"],
+    "fs/promises": Object.keys(require("fs/promises")),
+    fs: Object.keys(fs).filter((name) => /^[a-z]/.test(name) && name !== "writeSync"),
   };
-  const files = Object.keys(fs).filter((name) => typeof fs[name] === "function" && !["writeSync", "constants"].includes(name));
-  for (const module of ["child_process", "net", "tls", "dgram", "dns", "http", "https", "http2", "cluster", "worker_threads"]) close(module);
-  queueMicrotask(() => { close("fs", files); close("fs/promises"); syncModules(); });
-  const syncModules = createRequire(import.meta.url)("node:module").syncBuiltinESMExports;
-  syncModules();
+  // All are loaded before any is changed: they are built upon each other.
+  const modules = Object.keys(closed).map((name) => [name, require(name)]);
+  for (const [module, inner] of modules) {
+    for (const name of closed[module]) {
+      try {
+        if (typeof inner[name] === "function") inner[name] = refused(`${module}.${name}`);
+      } catch {
+        // It has only a getter, and reaches nothing by itself.
+      }
+    }
+  }
+  require("net").Socket.prototype.connect = refused("net.Socket.connect");
+  require("module").syncBuiltinESMExports();
   globalThis.fetch = refused("fetch");
   globalThis.WebSocket = undefined;
-  for (const name of ["kill", "binding", "dlopen", "_linkedBinding", "chdir", "setuid", "getBuiltinModule"]) process[name] = refused(`process.${name}`);
+  for (const name of ["kill", "binding", "dlopen", "_linkedBinding", "getBuiltinModule"]) process[name] = refused(`process.${name}`);
 }
 
 async function start(program) {
   ({ run } = program);
+  globalThis.require = createRequire(import.meta.url);
   lines = program.lines ?? [];
   original = (program.original ?? program.code).split("\n");
   process.stdout.write = (chunk) => { print(String(chunk)); return true; };

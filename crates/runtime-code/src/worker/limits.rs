@@ -30,6 +30,9 @@ pub(crate) fn watch_memory() {
     #[cfg(target_os = "linux")]
     rustix::param::page_size();
     let Ok(statistics) = File::open("/proc/self/statm") else { return };
+    // Asked for now, while the system still answers.
+    #[cfg(target_os = "linux")]
+    rustix::param::page_size();
     let _ = STATISTICS.set(statistics);
     let watch = || {
         loop {

@@ -90,7 +90,17 @@ impl Drop for EndOfProcess {
     }
 }
 
+/// Ends the process with its thread, however that ends: a panic must not leave the server waiting.
+struct EndWithThread;
+
+impl Drop for EndWithThread {
+    fn drop(&mut self) {
+        process::exit(101);
+    }
+}
+
 fn interpret(incoming: mpsc::Receiver<ToWorker>) {
+    let _end = EndWithThread;
     let mut link = Link::new(incoming);
     while let Some(message) = link.next_program() {
         let (program, only_prepare) = match message {
@@ -111,7 +121,7 @@ fn interpret(incoming: mpsc::Receiver<ToWorker>) {
         });
     }
     // The server's messages have ended.
-    process::exit(0);
+    process::exit(0)
 }
 
 fn run(program: &Program, link: &mut Link) -> Outcome {

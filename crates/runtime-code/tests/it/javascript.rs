@@ -127,7 +127,7 @@ async fn failures_say_where() {
                 ("let a = ;", "The program does not compile: SyntaxError"),
                 ("const a = 1; const a = 2;", "SyntaxError"),
                 ("throw new TypeError('x')", "TypeError: x (line 1)"),
-                ("\n\nnull.x", "(line 3)"),
+                ("const o = {};\n\no.x.y", "(line 3)"),
                 ("throw 'text'", "Uncaught text"),
                 ("throw {a: 1}", "Uncaught {\"a\":1}"),
                 ("word_cont({})", "Tools with such a name: `word_count`"),

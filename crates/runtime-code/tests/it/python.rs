@@ -186,7 +186,7 @@ async fn tracebacks_show_the_programs_own_lines() {
                 ("raise KeyError('k')", "KeyError"),
                 ("assert 1 == 2, 'no'", "AssertionError"),
                 ("[].x", "AttributeError"),
-                ("a = []\na.append(a)\na", "The value contains itself"),
+                ("a = []\na.append(a)\na", "the value contains itself"),
             ],
         )
         .await;

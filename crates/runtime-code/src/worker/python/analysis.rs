@@ -31,12 +31,41 @@ pub(crate) struct Facts {
     pub(crate) is_async: bool,
     /// Whether `skillz` is used.
     pub(crate) uses_kit: bool,
+    /// What classes define for operators and the like.
+    pub(crate) special_methods: Vec<String>,
+    /// Whether a text is formatted with `%`.
+    pub(crate) formats_with_percent: bool,
+    /// The built-in function that is to call a tool by itself, as in `map(word_count, texts)`.
+    pub(crate) callback: Option<String>,
+    scan: Scan,
 }
 
+/// What is only needed while the tree is walked.
+#[derive(Debug, Default)]
+struct Scan {
+    tools: HashSet<String>,
+    /// Functions around the place that is visited.
+    functions: Vec<String>,
+    in_class: bool,
+    /// Functions that call tools.
+    callers: HashSet<String>,
+    /// Functions given to built-in ones, as (built-in, function).
+    callbacks: Vec<(String, String)>,
+}
+
+/// Built-in functions and methods that call what they are given.
+const CALLING: [&str; 7] = ["map", "filter", "sorted", "min", "max", "reduce", "sort"];
+/// Stands for a function without a name.
+const LAMBDA: &str = "<lambda>";
+
 impl Facts {
-    pub(crate) fn of(program: &[Stmt]) -> Self {
+    pub(crate) fn of(program: &[Stmt], tools: &HashSet<&str>) -> Self {
         let mut facts = Self::default();
+        facts.scan.tools = tools.iter().map(|tool| (*tool).to_owned()).chain(["call".to_owned()]).collect();
         facts.visit_body(program);
+        let Scan { tools, callers, callbacks, .. } = std::mem::take(&mut facts.scan);
+        let calls_a_tool = |(_, function): &&(String, String)| callers.contains(function) || (tools.contains(function) && !facts.bound.contains(function));
+        facts.callback = callbacks.iter().find(calls_a_tool).map(|(builtin, _)| builtin.clone());
         facts.uses_kit |= facts.read.contains("skillz");
         let module_names = &facts.module_names;
         // Only now are all imports known.
@@ -91,17 +120,58 @@ impl Facts {
     }
 }
 
+impl Facts {
+    fn function(&mut self, statement: &Stmt, function: &ast::StmtFunctionDef) {
+        let name = function.name.id.to_string();
+        if self.scan.in_class && name.starts_with("__") && name.ends_with("__") {
+            self.special_methods.push(name.clone());
+        }
+        self.bound.insert(name.clone());
+        self.scan.functions.push(name);
+        let in_class = std::mem::take(&mut self.scan.in_class);
+        visitor::walk_stmt(self, statement);
+        self.scan.in_class = in_class;
+        self.scan.functions.pop();
+    }
+
+    fn class(&mut self, statement: &Stmt, class: &ast::StmtClassDef) {
+        self.bound.insert(class.name.id.to_string());
+        let in_class = std::mem::replace(&mut self.scan.in_class, true);
+        visitor::walk_stmt(self, statement);
+        self.scan.in_class = in_class;
+    }
+
+    fn call(&mut self, call: &ast::ExprCall) {
+        let name = match &*call.func {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.id.as_str(),
+            _ => return,
+        };
+        if self.scan.tools.contains(name) {
+            self.scan.callers.extend(self.scan.functions.iter().cloned());
+        }
+        if !CALLING.contains(&name) {
+            return;
+        }
+        let keyword = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+        for argument in call.arguments.args.iter().chain(keyword) {
+            let function = match argument {
+                Expr::Name(function) => function.id.as_str(),
+                Expr::Lambda(_) => LAMBDA,
+                _ => continue,
+            };
+            self.scan.callbacks.push((name.to_owned(), function.to_owned()));
+        }
+    }
+}
+
 impl<'a> Visitor<'a> for Facts {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Import(import) => return self.import(import),
             Stmt::ImportFrom(import) => return self.import_from(import),
-            Stmt::FunctionDef(function) => {
-                self.bound.insert(function.name.id.to_string());
-            }
-            Stmt::ClassDef(class) => {
-                self.bound.insert(class.name.id.to_string());
-            }
+            Stmt::FunctionDef(function) => return self.function(statement, function),
+            Stmt::ClassDef(class) => return self.class(statement, class),
             Stmt::For(ast::StmtFor { is_async: true, .. }) | Stmt::With(ast::StmtWith { is_async: true, .. }) => self.is_async = true,
             _ => {}
         }
@@ -120,9 +190,20 @@ impl<'a> Visitor<'a> for Facts {
                 }
             }
             Expr::Await(_) => self.is_async = true,
+            Expr::Call(call) => self.call(call),
+            Expr::BinOp(ast::ExprBinOp { left, op: ast::Operator::Mod, .. }) => {
+                self.formats_with_percent |= matches!(**left, Expr::StringLiteral(_));
+            }
             _ => {}
         }
+        let is_lambda = matches!(expression, Expr::Lambda(_));
+        if is_lambda {
+            self.scan.functions.push(LAMBDA.to_owned());
+        }
         visitor::walk_expr(self, expression);
+        if is_lambda {
+            self.scan.functions.pop();
+        }
     }
 
     fn visit_parameter(&mut self, parameter: &'a Parameter) {

@@ -56,7 +56,7 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
         .max_duration(link.time_left())
         .max_memory(usize::try_from(program.memory_bytes).unwrap_or(usize::MAX))
         .max_recursion_depth(DEEPEST_RECURSION);
-    let mut interpreter = Interpreter { link, program, prepared: &prepared, returned: None };
+    let mut interpreter = Interpreter { link, program, prepared: &prepared, returned: None, has_acted: false };
     let started = compiled.start(Vec::new(), ResourceTracker::new(limits), PrintWriter::Callback(&mut Printer(&mut *interpreter.link)));
     interpreter.drive(started)
 }
@@ -75,6 +75,8 @@ struct Interpreter<'a> {
     prepared: &'a Prepared,
     /// What a `return` at top level gave.
     returned: Option<Value>,
+    /// Whether the program has asked for anything, and so had an effect.
+    has_acted: bool,
 }
 
 impl Interpreter<'_> {
@@ -115,6 +117,10 @@ impl Interpreter<'_> {
             return Outcome::Done(value);
         }
         let message = error.message().unwrap_or_default();
+        if error.exc_type() == ExcType::NotImplementedError && !self.has_acted {
+            // A gap that only showed on the way. Nothing but printing has happened: it can be done again elsewhere.
+            return Outcome::Unsupported(format!("the embedded interpreter cannot do this: {message}"));
+        }
         let kind = if self.link.has_printed_too_much() {
             FailureKind::Output
         } else if message.starts_with("time limit exceeded") || (error.exc_type() == ExcType::TimeoutError && self.link.time_left().is_zero()) {
@@ -137,17 +143,24 @@ impl Interpreter<'_> {
 
     /// Names that the program does not define itself.
     fn look_up(&self, name: &str) -> NameLookupResult {
-        let function = |name: &str| NameLookupResult::Value(MontyObject::Function { name: name.to_owned(), docstring: None });
-        let tool = name.strip_suffix(LATER).unwrap_or(name);
         match name {
             "__name__" => NameLookupResult::Value(MontyObject::String("__main__".to_owned())),
-            RETURN | REQUEST | SLEEP => function(name),
-            _ if tool == "call" || self.program.tools.iter().any(|known| known == tool) => function(name),
+            _ if self.is_own(name) => NameLookupResult::Value(MontyObject::Function { name: name.to_owned(), docstring: None }),
             _ => NameLookupResult::Undefined,
         }
     }
 
+    /// Whether a name is a function of ours.
+    fn is_own(&self, name: &str) -> bool {
+        let tool = name.strip_suffix(LATER).unwrap_or(name);
+        matches!(name, RETURN | REQUEST | SLEEP) || tool == "call" || self.program.tools.iter().any(|known| known == tool)
+    }
+
     fn function(&mut self, mut call: monty::FunctionCall) -> Result<RunProgress, MontyException> {
+        if !self.is_own(&call.function_name) {
+            let name = call.function_name.clone();
+            return call.resume(ExtFunctionResult::NotFound(name), PrintWriter::Callback(&mut Printer(self.link)));
+        }
         let arguments = std::mem::take(&mut call.args);
         let named = std::mem::take(&mut call.kwargs);
         let name = call.function_name.clone();
@@ -159,6 +172,7 @@ impl Interpreter<'_> {
             }
             Err(error) => return call.resume(ExtFunctionResult::Error(error), PrintWriter::Callback(&mut Printer(self.link))),
         };
+        self.has_acted = true;
         self.link.request(call.call_id, request);
         if name.ends_with(LATER) || name == SLEEP {
             return call.resume_pending(PrintWriter::Callback(&mut Printer(self.link)));

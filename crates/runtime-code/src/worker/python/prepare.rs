@@ -34,8 +34,8 @@ pub(crate) fn prepare(program: &Program) -> Result<Prepared, Failure> {
     let source = program.code.as_str();
     let parsed = parse_module(source).map_err(|error| syntax_failure(source, &error))?;
     let statements = &parsed.syntax().body;
-    let facts = Facts::of(statements);
     let tools: HashSet<&str> = program.tools.iter().map(String::as_str).collect();
+    let facts = Facts::of(statements, &tools);
     let mut edits = Edits::default();
     Imports { source, edits: &mut edits }.visit_body(statements);
     flow::edit(statements, source, &facts, &tools, &mut edits);

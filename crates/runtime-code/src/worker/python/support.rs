@@ -16,6 +16,13 @@ const BUILTINS: &str = "abs aiter all anext any ascii bin bool breakpoint bytear
     int isinstance issubclass iter len list locals map max memoryview min next object oct open ord pow print property quit range repr \
     reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip __import__";
 
+/// Special methods of classes that the embedded interpreter calls. It takes others silently and never calls them, so
+/// these cannot be asked for one by one like the rest.
+const SPECIAL_METHODS: [&str; 13] = [
+    "__init__", "__repr__", "__str__", "__eq__", "__ne__", "__hash__", "__iter__", "__next__", "__contains__", "__enter__", "__exit__",
+    "__index__", "__post_init__",
+];
+
 thread_local! {
     /// Answers so far; they never change.
     static KNOWN: RefCell<HashMap<String, bool>> = RefCell::default();
@@ -38,6 +45,15 @@ pub(crate) fn missing(facts: &Facts, tools: &HashSet<&str>) -> Option<String> {
         if !is_own && !has(&format!("import {module}\n{module}.{attribute}")) {
             return Some(format!("the embedded interpreter has no `{module}.{attribute}`"));
         }
+    }
+    if let Some(method) = facts.special_methods.iter().find(|method| !SPECIAL_METHODS.contains(&method.as_str())) {
+        return Some(format!("the embedded interpreter has no special method `{method}`"));
+    }
+    if facts.formats_with_percent && !has("'%s' % 1") {
+        return Some("the embedded interpreter has no `%` for texts".to_owned());
+    }
+    if let Some(builtin) = &facts.callback {
+        return Some(format!("the embedded interpreter's `{builtin}` cannot call tools"));
     }
     let mut builtins = BUILTINS.split_ascii_whitespace();
     let lacking = |name: &&str| facts.read.contains(*name) && !facts.bound.contains(*name) && !tools.contains(*name) && !has(name);
@@ -64,7 +80,8 @@ mod tests {
 
     fn missing_in(program: &str) -> Option<String> {
         let parsed = parse_module(program).expect(program);
-        missing(&Facts::of(&parsed.syntax().body), &HashSet::from(["word_count"]))
+        let tools = HashSet::from(["word_count"]);
+        missing(&Facts::of(&parsed.syntax().body, &tools), &tools)
     }
 
     #[test]
@@ -74,7 +91,8 @@ mod tests {
             "import asyncio\nasyncio.run(f())\nasyncio.create_task(g())\nasyncio.sleep(1)", "from asyncio import gather, sleep",
             "import skillz\nskillz.search('x')", "from skillz import memory", "print(open('x').read())", "undefined_name(1)", "word_count(text='a')",
             "import os\nos.getenv('X')\nos.environ", "from __future__ import annotations", "def eval(x): return x\neval(1)",
-            "from dataclasses import dataclass\nfrom collections import Counter",
+            "from dataclasses import dataclass\nfrom collections import Counter", "5 % 3", "class A:\n    def __init__(self): pass\n    def __str__(self): return ''",
+            "sorted([2, 1], key=lambda x: -x)", "list(map(str, [1]))", "max(word_count(text='a'))", "[word_count(text=t) for t in 'ab']",
         ] {
             assert_eq!(missing_in(program), None, "{program}");
         }
@@ -87,6 +105,11 @@ mod tests {
             ("import asyncio\nasyncio.Semaphore(3)", "no `asyncio.Semaphore`"),
             ("eval('1')", "no `eval`"),
             ("__import__('os')", "no `__import__`"),
+            ("'%s' % 1", "no `%` for texts"),
+            ("class A:\n    def __len__(self): return 1", "no special method `__len__`"),
+            ("list(map(word_count, 'ab'))", "`map` cannot call tools"),
+            ("sorted('ab', key=lambda t: word_count(text=t))", "`sorted` cannot call tools"),
+            ("def f(t): return call('word_count', {'text': t})\nx = ['a']\nx.sort(key=f)", "`sort` cannot call tools"),
         ] {
             let found = missing_in(program);
             assert!(found.as_deref().is_some_and(|found| found.contains(part)), "{program}: {found:?}");

@@ -8,7 +8,7 @@ use super::{FILE_NAME, prepare::Prepared};
 use crate::message::{Failure, FailureKind};
 
 /// Frames shown; of deeper stacks the outermost and innermost half.
-const MOST_FRAMES: usize = 20;
+const MOST_FRAMES: usize = 12;
 
 /// An exception with its traceback, in the program's own lines.
 pub(crate) fn failure(error: &MontyException, kind: FailureKind, prepared: &Prepared, source: &str) -> Failure {
