@@ -94,18 +94,35 @@ pub(crate) fn supersede(layout: &Layout, tool: &Tool) {
 /// Removes copies that have not been current for a while, and moves those of tools that vanished to the trash.
 /// The tools folder's lock must be held; `is_current` tells what is in service.
 pub(crate) fn collect(layout: &Layout, is_current: impl Fn(&Path) -> bool) {
-    for entry in fs::read_dir(layout.live()).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Some(live) = entry.file_name().to_str().and_then(LiveName::parse) else { continue };
-        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
-        if is_current(&path) || age.is_none_or(|age| age < LINGER) {
-            continue;
-        }
+    for (live, path) in outdated(layout, |_| true, is_current) {
         if let (false, Ok(name)) = (layout.tool(&live.name).exists(), ToolName::for_existing(&live.name)) {
             trash::rescue(layout, &name, &path);
         }
         tree::remove_if_possible(&path);
     }
+}
+
+/// As [`collect`], for one tool that was just published to `current`; needs no lock.
+pub(crate) fn collect_of(layout: &Layout, name: &ToolName, current: &Path) {
+    for (_, path) in outdated(layout, |live| live.name == name.as_str(), |path| path == current) {
+        tree::remove_if_possible(&path);
+    }
+}
+
+/// Copies that have not been current for a while.
+fn outdated(
+    layout: &Layout,
+    is_meant: impl Fn(&LiveName) -> bool,
+    is_current: impl Fn(&Path) -> bool,
+) -> Vec<(LiveName, PathBuf)> {
+    let entries = fs::read_dir(layout.live()).into_iter().flatten().flatten();
+    let outdated = entries.filter_map(|entry| {
+        let live = entry.file_name().to_str().and_then(LiveName::parse).filter(&is_meant)?;
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok()?.elapsed().ok()?;
+        let path = entry.path();
+        (age >= LINGER && !is_current(&path)).then_some((live, path))
+    });
+    outdated.collect()
 }
 
 /// Whether the compiled module in a tool's folder is another than the one in service.

@@ -59,6 +59,7 @@ pub(crate) fn publish(layout: &Layout, publication: Publication, edit: Option<&W
     if let Some(before) = standing.in_service().filter(|before| (before.version, &before.hash) != (tool.version, &tool.hash)) {
         live::supersede(layout, &before.tool_in(before.folder.clone()));
     }
+    live::collect_of(layout, &name, &tool.directory);
     Ok(tool)
 }
 

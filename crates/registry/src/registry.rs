@@ -97,6 +97,9 @@ impl Registry {
         self.blocking(move |shared| {
             let tool = shared.snapshot().get(name.as_str()).cloned();
             trash::delete(&shared.layout, &name)?;
+            if let Some(tool) = &tool {
+                crate::live::supersede(&shared.layout, tool);
+            }
             shared.refresh([name.as_str()]);
             Ok(tool)
         })

@@ -212,6 +212,19 @@ async fn of_publishers_at_once_one_wins() {
 }
 
 #[tokio::test]
+async fn copies_to_run_from_linger_and_go() {
+    let workshop = Workshop::new().await;
+    let first = workshop.publish("t", "1").await.unwrap();
+    workshop.publish("t", "2").await.unwrap();
+    assert!(first.directory.is_dir(), "calls that began before may still read from it");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_mins(11);
+    fs::File::open(&first.directory).unwrap().set_modified(old).unwrap();
+    let third = workshop.publish("t", "3").await.unwrap();
+    assert!(!first.directory.exists() && third.directory.is_dir());
+    assert_eq!(fs::read_dir(workshop.path(".live")).unwrap().count(), 2);
+}
+
+#[tokio::test]
 async fn an_unwritable_place_is_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("tools"), "a file where the folder should be").unwrap();
