@@ -5,11 +5,14 @@
 #![warn(missing_docs)]
 
 mod batch;
+mod connection;
 mod decode;
+mod http;
 mod lines;
 mod output;
 mod shutdown;
 mod stdio;
 
+pub use http::{BoundHttp, HttpError, HttpSettings, MetricsSource, serve_http};
 pub use shutdown::termination;
 pub use stdio::{StdioError, serve_pipes, serve_stdio};

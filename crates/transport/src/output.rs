@@ -12,23 +12,19 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
+use crate::connection::{Output, OutputClosed};
+
 /// How much may wait to be written before senders wait, in KiB.
 const QUEUE_KIB: usize = 16 << 10;
 /// How much is joined into one write, in bytes.
 const WRITE_SIZE: usize = 64 << 10;
 
-/// Lines on their way out. Cheap to clone.
-#[derive(Clone)]
+/// Lines on their way out.
 pub(crate) struct OutputQueue {
     sender: mpsc::UnboundedSender<Queued>,
     room: Arc<Semaphore>,
     broken: watch::Receiver<bool>,
 }
-
-/// Nobody reads any more.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("The client closed its end of the stream")]
-pub(crate) struct OutputClosed;
 
 /// A line that waits, holding its share of the room.
 struct Queued {
@@ -51,20 +47,6 @@ impl OutputQueue {
         Ok(Self { sender, room, broken })
     }
 
-    /// Queues one line, its break not included, and waits while the queue is full.
-    pub(crate) async fn send(&self, line: Vec<u8>) -> Result<(), OutputClosed> {
-        let kib = ((line.len() >> 10) + 1).min(QUEUE_KIB) as u32;
-        let share = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| OutputClosed)?;
-        self.sender.send(Queued { line, share }).map_err(|_| OutputClosed)
-    }
-
-    /// Waits until nobody reads any more.
-    pub(crate) async fn broken(&self) {
-        let mut broken = self.broken.clone();
-        // A closed channel means that the writer is gone, which is the same.
-        let _ = broken.wait_for(|broken| *broken).await;
-    }
-
     /// Waits until everything queued is written, at most for `patience`.
     pub(crate) async fn flushed(&self, patience: Duration) {
         let drained = async {
@@ -76,6 +58,22 @@ impl OutputQueue {
         if tokio::time::timeout(patience, drained).await.is_err() {
             tracing::debug!("gave up on a client that does not read");
         }
+    }
+}
+
+impl Output for OutputQueue {
+    /// Queues one line, its break not included, and waits while the queue is full.
+    async fn send(&self, line: Vec<u8>) -> Result<(), OutputClosed> {
+        let kib = ((line.len() >> 10) + 1).min(QUEUE_KIB) as u32;
+        let share = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| OutputClosed)?;
+        self.sender.send(Queued { line, share }).map_err(|_| OutputClosed)
+    }
+
+    /// Waits until nobody reads any more.
+    async fn broken(&self) {
+        let mut broken = self.broken.clone();
+        // A closed channel means that the writer is gone, which is the same.
+        let _ = broken.wait_for(|broken| *broken).await;
     }
 }
 
