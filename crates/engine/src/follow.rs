@@ -122,9 +122,7 @@ impl Engine {
         let prepared = self.prepare(&edit.name, edit.manifest.clone(), source, directory, &tree).await?;
         draft::check_schemas(&prepared.manifest)?;
         let version = edit.previous.map_or(Version::FIRST, |previous| previous.next(false));
-        let tried = self.tried(edit.name.clone(), version, directory, prepared.manifest.clone());
-        let examples = self.try_examples(&tried, &tree).await;
-        self.retire(&tried.tool);
+        let (_, examples) = self.try_version(edit.name.clone(), version, directory, prepared.manifest.clone(), &tree).await;
         if examples.failed > 0 {
             let message = format!("{} of its examples do not hold:{}", examples.failed, list_failures(&examples));
             return Err(ToolError::failed(message));

@@ -8,8 +8,8 @@ use skillz_registry::{Expectation, Publication, breaks_callers};
 use skillz_tool::{Draft, ErrorKind, Manifest, Prepared, SourceCode, Tool, ToolError, ToolKind, ToolName, Version};
 
 use crate::{
-    DeleteReport, ExampleCounts, PublishReport, PublishRequest, callable::Callable, consent::TRIED, draft, engine::Engine,
-    host::EngineHost, tree::CallTree,
+    DeleteReport, ExampleCounts, PublishReport, PublishRequest, consent::TRIED, draft, engine::Engine, host::EngineHost,
+    tree::CallTree,
 };
 
 /// Most failing examples that the error's text shows.
@@ -32,9 +32,7 @@ impl Engine {
 
         let kind = manifest.tool_type;
         let version = self.next_version(&name, current.as_deref(), &manifest).await;
-        let tried = self.tried(name.clone(), version, staging.path(), manifest.clone());
-        let examples = self.try_examples(&tried, &tree).await;
-        self.retire(&tried.tool);
+        let (tried, examples) = self.try_version(name.clone(), version, staging.path(), manifest.clone(), &tree).await;
         if examples.failed > 0 {
             return Err(refused_by_examples(&name, &examples, current.as_deref()));
         }
@@ -45,7 +43,7 @@ impl Engine {
         let expected = current.map_or(Expectation::Absent, |tool| Expectation::Current(tool.version));
         let publication = Publication { name, staging, manifest, origin, expected };
         let published = self.registry().publish(publication).await?;
-        self.consents().adopt(&tried.tool, &published);
+        self.consents().adopt(&tried, &published);
         self.refresh();
         tracing::info!(tool = %published.name, version = %published.version, "Published");
         report.version = published.version;
@@ -91,12 +89,24 @@ impl Engine {
         runtime.prepare(draft, host).await
     }
 
-    /// A version that is tried before it is published. Its hash is its own, so that nothing kept for it is ever
-    /// taken for the version that others see.
-    pub(crate) fn tried(&self, name: ToolName, version: Version, directory: &Path, manifest: Manifest) -> Arc<Callable> {
+    /// Runs the examples of a version that is not published. Its hash is its own, so that nothing kept for it is
+    /// ever taken for the version that others see; and whatever was kept for it is let go of, also if the future is
+    /// dropped.
+    pub(crate) async fn try_version(
+        &self,
+        name: ToolName,
+        version: Version,
+        directory: &Path,
+        manifest: Manifest,
+        tree: &Arc<CallTree>,
+    ) -> (Arc<Tool>, ExampleCounts) {
         let hash = format!("{TRIED}{}", uuid::Uuid::new_v4().simple());
-        let tool = Tool::new(name, version, directory.to_owned(), manifest, hash);
-        Arc::new(self.make_callable(Arc::new(tool)))
+        let tool = Arc::new(Tool::new(name, version, directory.to_owned(), manifest, hash));
+        let tried = Tried { engine: self, tool: &tool };
+        let callable = Arc::new(self.make_callable(Arc::clone(&tool)));
+        let examples = self.try_examples(&callable, tree).await;
+        drop(tried);
+        (tool, examples)
     }
 
     /// The version that a manifest will get. The registry has the last word.
@@ -134,6 +144,18 @@ impl Engine {
             ));
         }
         Ok((current.name.clone(), Some(current)))
+    }
+}
+
+/// A version on trial; its runtime lets go of it when the trial ends, however it ends.
+struct Tried<'a> {
+    engine: &'a Engine,
+    tool: &'a Tool,
+}
+
+impl Drop for Tried<'_> {
+    fn drop(&mut self) {
+        self.engine.retire(self.tool);
     }
 }
 

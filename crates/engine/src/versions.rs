@@ -89,9 +89,8 @@ impl Engine {
         }
         let staged = self.registry().stage_version(&list.name, chosen.version).await?;
         let tree = Arc::new(CallTree::new(client));
-        let tried = self.tried(list.name.clone(), chosen.version, staged.staging.path(), staged.manifest.clone());
-        let examples = self.try_examples(&tried, &tree).await;
-        self.retire(&tried.tool);
+        let (tried, examples) =
+            self.try_version(list.name.clone(), chosen.version, staged.staging.path(), staged.manifest.clone(), &tree).await;
         let publication = Publication {
             name: list.name.clone(),
             staging: staged.staging,
@@ -100,7 +99,7 @@ impl Engine {
             expected: staged.expected,
         };
         let published = self.registry().publish(publication).await?;
-        self.consents().adopt(&tried.tool, &published);
+        self.consents().adopt(&tried, &published);
         self.refresh();
         let mut answer = object(json!({
             "tool_name": list.name.as_str(), "version": published.version, "restored": chosen.version, "previous": list.current,

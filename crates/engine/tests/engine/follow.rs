@@ -79,3 +79,15 @@ async fn servers_on_one_home_see_each_others_tools() {
     first.engine.delete("shared").await.expect("deleted");
     until("the deletion", || second.engine.catalog().is_empty()).await;
 }
+
+#[tokio::test]
+async fn commands_see_edits_that_nobody_has_taken_yet() {
+    let first = Fixture::new().await;
+    first.publish("speak", "print one").await;
+    let Fixture { folder, engine, .. } = first;
+    drop(engine);
+    fs::write(folder.path().join("home/tools/speak/line.txt"), "print edited").expect("written");
+    let second = Fixture::in_folder(folder, |_| ()).await;
+    second.engine.settle().await;
+    assert_eq!(second.call("speak", json!({})).await.text(), "edited");
+}

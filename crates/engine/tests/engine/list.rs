@@ -137,3 +137,12 @@ async fn many_tools_leave_the_list_to_the_pinned_ones() {
         assert!(!fixture.call("one_more", json!({})).await.is_error, "it stays callable");
     }
 }
+
+#[tokio::test]
+async fn warnings_can_come_later_and_stand_once() {
+    let fixture = Fixture::new().await;
+    for _ in 0..2 {
+        fixture.engine.warn("There is no sandbox here");
+    }
+    assert_eq!(list(&fixture, ListRequest::default()).await["warnings"], json!(["There is no sandbox here"]));
+}

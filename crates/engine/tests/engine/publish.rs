@@ -6,7 +6,7 @@ use serde_json::json;
 use skillz_engine::PublishRequest;
 use skillz_tool::ErrorKind;
 
-use crate::support::{Fixture, client::FakeClient, request};
+use crate::support::{Fixture, client::FakeClient, request, until};
 
 #[tokio::test]
 async fn a_tool_is_there_at_once_and_everybody_is_told() {
@@ -173,4 +173,21 @@ async fn a_dry_run_tells_the_version_that_would_come() {
     assert_eq!(fixture.engine.publish(dry).await.expect("it would do").version.to_string(), "1.0.1");
     let real = fixture.engine.publish(request("numbered", "echo", json!({}))).await.expect("published");
     assert_eq!(real.version.to_string(), "1.0.1");
+}
+
+#[tokio::test]
+async fn a_trial_that_is_given_up_leaves_nothing_running() {
+    let fixture = Fixture::new().await;
+    let examples = json!({"examples": [{"result": 1}]});
+    {
+        let publish = fixture.engine.publish(request("endless", "forever", examples));
+        tokio::select! {
+            report = publish => panic!("it cannot end: {report:?}"),
+            () = until("the example", || fixture.runtime.running() == 1) => {}
+        }
+    }
+    assert_eq!(fixture.runtime.running(), 0);
+    let retired = fixture.runtime.retired.lock().expect("whole").clone();
+    assert!(retired.iter().any(|retired| retired.starts_with("endless tried-")), "{retired:?}");
+    assert!(fixture.engine.catalog().is_empty());
 }
