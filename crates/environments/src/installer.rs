@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
@@ -75,26 +75,27 @@ impl Installer<'_> {
 
     fn command(&self, step: Step<'_>) -> Command {
         let request = &self.request;
-        let mut read_only: Vec<PathBuf> = request.interpreter.visible.clone();
-        read_only.extend(request.installer.iter().flat_map(|installer| installer.visible.iter().cloned()));
+        let mut policy = Policy { network: step.network, ..Policy::default() };
+        let programs = [Some(request.interpreter), request.installer];
+        programs.into_iter().flatten().flat_map(|program| &program.visible).for_each(|place| policy.allow_reading(place));
         if request.install_scripts {
-            read_only.push(request.base.to_path_buf());
+            policy.allow_reading(request.base);
             let places = request.dependencies.iter().filter(|dependency| dependency.starts_with('/'));
-            read_only.extend(places.map(PathBuf::from));
+            places.for_each(|place| policy.allow_reading(Path::new(place)));
         }
         // Certificates, configuration files and folders of wheels that variables point to.
         for (_, value) in self.variables {
-            let paths = value.split([' ', ':', ',']).filter(|part| part.starts_with('/') && part.len() > 1);
-            read_only.extend(paths.map(PathBuf::from).filter(|path| path.exists()));
+            let paths = value.split([' ', ':', ',']).map(Path::new).filter(|path| is_plain(path) && path.exists());
+            paths.for_each(|path| policy.allow_reading(path));
         }
-        let mut read_write = vec![step.folder.to_path_buf(), self.cache.clone()];
-        read_write.extend(step.writes);
+        policy.read_write = vec![step.folder.to_path_buf(), self.cache.clone()];
+        policy.read_write.extend(step.writes);
         Command {
             program: step.program.to_path_buf(),
             arguments: step.arguments,
             environment: self.environment(step.folder),
             directory: step.folder.to_path_buf(),
-            policy: Some(Policy { read_only, read_write, network: step.network }),
+            policy: Some(policy),
             limits: ProcessLimits { memory_bytes: Some(4 << 30), max_processes: Some(512), max_file_bytes: None },
         }
     }
@@ -134,4 +135,9 @@ impl Installer<'_> {
         }
         variables
     }
+}
+
+/// Whether a path is absolute, below the root, and without `..`.
+fn is_plain(path: &Path) -> bool {
+    path.is_absolute() && path.components().count() > 1 && path.components().all(|part| part != Component::ParentDir)
 }

@@ -88,6 +88,9 @@ impl Environments {
         for folder in [base, &base.join(".locks"), &cache] {
             fs::create_dir_all(folder).map_err(EnvironmentError::files(format!("The folder `{}`", folder.display())))?;
         }
+        // A sandbox shows writable folders at their real paths only.
+        let real = |folder: &Path| folder.canonicalize().map_err(EnvironmentError::files(format!("The folder `{}`", folder.display())));
+        let (base, cache) = (&real(base)?, real(&cache)?);
         self.shared.swept.call_once(|| folder::sweep(base));
         let installer = Installer { launcher: &self.shared.settings.launcher, request, variables: &self.shared.settings.variables, cache };
 
@@ -99,7 +102,7 @@ impl Environments {
         }
         let key = lock::digest(&[&request.language.to_string(), &interpreter.tag, given.unwrap_or_default(), &dependencies.join("\n")]);
         let _lock = BuildLock::acquire(&base.join(".locks").join(key)).await?;
-        self.build(&installer, &interpreter, given, aside).await
+        self.build(&installer, &interpreter, given, aside, base).await
     }
 
     async fn build(
@@ -108,6 +111,7 @@ impl Environments {
         interpreter: &tag::Interpreter,
         given: Option<&str>,
         staging: Staging,
+        base: &Path,
     ) -> Result<Environment, EnvironmentError> {
         let language = installer.request.language;
         let resolved = match (given, language) {
@@ -128,10 +132,10 @@ impl Environments {
         }
         let hash = lock::environment_hash(language, &interpreter.tag, &made.lock);
         if language == Language::Python {
-            python::move_scripts(staging.path(), &self.directory().join(&hash), interpreter)
+            python::move_scripts(staging.path(), &base.join(&hash), interpreter)
                 .map_err(EnvironmentError::files("The environment"))?;
         }
-        let environment = staging.publish(self.directory(), &hash, &made)?;
+        let environment = staging.publish(base, &hash, &made)?;
         tracing::info!(%language, hash, "an environment was made");
         Ok(environment)
     }

@@ -78,7 +78,7 @@ def _other(value, path):
         if not value.is_finite():
             return None
         number = int(value) if value == value.to_integral_value() else float(value)
-        return number if str(number) == str(value) or number == value else str(value)
+        return number if repr(number) == str(value.normalize()) or number == value else str(value)
     if _is(value, "fractions", "Fraction"):
         return float(value)
     if _is(value, "uuid", "UUID") or _is(value, "pathlib", "PurePath"):

@@ -26,6 +26,7 @@ import _skillz_results as results
 import _skillz_signature as signatures
 
 READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
+BEGUN = b'{"jsonrpc":"2.0","method":"begun"}\n'
 
 
 class Lines:
@@ -304,6 +305,7 @@ class Parent:
             os.kill(self._parent, signal.SIGKILL)
         params = request.get("params", {})
         skillz._attach(channel, params.get("context") or {})
+        write_all(self._replies, BEGUN)
         try:
             self._reseed()
             body = b'"result":' + results.encode(self._run(params.get("arguments") or {}))

@@ -24,7 +24,9 @@ const attach = skillz[Symbol.for("skillz.attach")];
 const send = (message) => writeAll(REPLIES, JSON.stringify(message) + "\n");
 const notify = (method, params) => send({ jsonrpc: "2.0", method, params });
 
+// The id of the call that is under way.
 let running;
+// Whether it has started processes.
 let spawned = false;
 
 // What a call starts must not outlive it. Processes that let go of their parent cannot be found from here, so that it
@@ -44,7 +46,7 @@ function noteProcesses() {
 
 function describe(error) {
   if (!(error instanceof Error)) return { message: typeof error === "string" ? error : `Thrown: ${JSON.stringify(error)}`, kind: typeof error };
-  const own = (line) => !line.includes("/worker.mjs:") && !line.includes("/skillz.cjs:") && !line.includes("(node:internal");
+  const own = (line) => !line.includes("/worker.mjs:") && !line.includes("/skillz.cjs:") && !line.includes("(node:");
   const stack = String(error.stack ?? error).split("\n").filter(own).join("\n");
   const shown = stack.replaceAll(pathToFileURL(path.dirname(options.entry) + path.sep).href, "").replaceAll(path.dirname(options.entry) + path.sep, "");
   const cause = error.cause instanceof Error ? `\nCaused by: ${describe(error.cause).traceback}` : "";
@@ -65,12 +67,10 @@ function emptyFolder() {
 function finish(id, body) {
   if (running === undefined) return;
   running = undefined;
-  writeAll(REPLIES, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${body}}\n`);
+  const spent = spawned ? ',"spent":true' : "";
+  writeAll(REPLIES, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${body}${spent}}\n`);
   attach(undefined, {});
-  if (spawned) {
-    notify("spent", {});
-    return;
-  }
+  if (spawned) return;
   try {
     emptyFolder();
   } catch {
@@ -89,6 +89,7 @@ async function call(run, channel, request) {
   const params = request.params ?? {};
   running = request.id;
   attach(channel, params.context ?? {});
+  notify("begun", {});
   try {
     const value = await run(params.arguments ?? {});
     finish(request.id, `"result":${encode(value)}`);

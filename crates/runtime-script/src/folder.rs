@@ -36,7 +36,8 @@ impl WorkingFolders {
             let number = self.count.fetch_add(1, Ordering::Relaxed);
             let path = self.base.join(format!("{}-{number}", std::process::id()));
             match private_directory(&path) {
-                Ok(()) => return Ok(WorkingFolder { path }),
+                // A sandbox shows writable folders at their real paths only.
+                Ok(()) => return path.canonicalize().map(|path| WorkingFolder { path }),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(&self.base)?,
                 // Left by a process that had the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -174,21 +174,24 @@ impl Site<'_> {
             NetworkPermission::Hosts(hosts) if hosts.is_empty() => false,
             NetworkPermission::Hosts(_) => return Err(host_lists_are_not_there(call.tool.name.as_str())),
         };
-        let mut read_only = vec![call.tool.directory.clone(), self.kit.root().to_path_buf()];
-        read_only.extend(self.stage.iter().map(|stage| stage.folder.clone()));
-        read_only.extend(self.environment.iter().map(|environment| environment.directory.clone()));
-        read_only.extend(self.plan.interpreter.iter().flat_map(|interpreter| interpreter.visible.iter().cloned()));
-        let mut read_write = vec![folder.path().to_path_buf()];
+        let mut policy = Policy { network, ..Policy::default() };
+        policy.allow_reading(&call.tool.directory);
+        policy.allow_reading(self.kit.root());
+        self.stage.iter().for_each(|stage| policy.allow_reading(&stage.folder));
+        self.environment.iter().for_each(|environment| policy.allow_reading(&environment.directory));
+        let visible = self.plan.interpreter.iter().flat_map(|interpreter| interpreter.visible.iter());
+        visible.for_each(|place| policy.allow_reading(place));
+        policy.read_write.push(folder.path().to_path_buf());
         if !call.context.data_directory.as_os_str().is_empty() {
-            read_write.push(call.context.data_directory.clone());
+            policy.read_write.push(call.context.data_directory.clone());
         }
         for grant in &call.grants.folders {
             match grant.mode {
-                FolderMode::Ro => read_only.push(grant.path.clone()),
-                FolderMode::Rw => read_write.push(grant.path.clone()),
+                FolderMode::Ro => policy.read_only.push(grant.path.clone()),
+                FolderMode::Rw => policy.read_write.push(grant.path.clone()),
             }
         }
-        Ok(Policy { read_only, read_write, network })
+        Ok(policy)
     }
 }
 

@@ -119,14 +119,6 @@ impl LineWriter {
         }
         Ok(())
     }
-
-    /// Writes everything that is queued.
-    pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        while self.has_pending() {
-            self.advance().await?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -155,7 +147,7 @@ mod tests {
         let mut writer = LineWriter::new(Some(Box::new(writer)));
         writer.push(b"x\n");
         drop(reader);
-        assert!(writer.flush().await.is_err());
+        assert!(writer.advance().await.is_err());
         assert!(!writer.is_open());
         writer.push(b"more");
         assert!(!writer.has_pending());

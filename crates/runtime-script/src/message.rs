@@ -72,6 +72,8 @@ pub(crate) fn parse(line: &[u8]) -> Line {
         return Line::Text;
     }
     match (message.method, message.id) {
+        // The call itself, printed back by a program such as `cat`.
+        (Some(method), _) if method == "execute" => Line::Text,
         (Some(method), Some(id)) => Line::Request { id, method, params: message.params },
         (Some(method), None) => Line::Notification { method, params: message.params },
         (None, id) if is_call_id(id.as_ref()) => reply(message.result, message.error, message.spent),
@@ -142,7 +144,7 @@ mod tests {
         assert!(matches!(parse(line.as_bytes()), Line::Notification { .. }));
         for text in [
             "", "hello", "{", "{}", "[1]", "{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":1}", "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}",
-            "{\"jsonrpc\":\"2.0\"}", "{\"result\":1,\"id\":1}", "x {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}", "{\"jsonrpc\":",
+            "{\"jsonrpc\":\"2.0\"}", "{\"result\":1,\"id\":1}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"execute\",\"params\":{}}", "x {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}", "{\"jsonrpc\":",
         ] {
             assert_eq!(parse(text.as_bytes()), Line::Text, "{text}");
         }

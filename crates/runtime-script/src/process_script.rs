@@ -23,6 +23,10 @@ use crate::{
 
 /// How long a script may go on after its reply: to write its files and end by itself.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long nothing must happen before it is looked whether the script waits for the end of its stdin.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+/// Longest time between two looks.
+const LAST_LOOK: Duration = Duration::from_millis(500);
 /// How long the pipes are read after the end of everything that could write to them.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -73,6 +77,32 @@ struct Run<'a> {
     output_left: u64,
     reply: Option<Reply>,
     replaced_bytes: bool,
+    input_watch: InputWatch,
+    /// It made a request although it had read its stdin to the end.
+    asked_too_late: bool,
+}
+
+/// When to look whether the script waits for the end of its stdin, which stays open for replies.
+struct InputWatch {
+    next: Instant,
+    pause: Duration,
+    /// Whether the last look found it waiting. Only two in a row, with nothing in between, count.
+    was_waiting: bool,
+}
+
+impl InputWatch {
+    fn new() -> Self {
+        Self { next: Instant::now() + FIRST_LOOK, pause: FIRST_LOOK, was_waiting: false }
+    }
+
+    /// Takes what a look found; says whether stdin may be closed.
+    fn take(&mut self, waits: bool) -> bool {
+        let may_close = waits && self.was_waiting;
+        self.was_waiting = waits;
+        self.pause = if waits { FIRST_LOOK } else { (self.pause * 2).min(LAST_LOOK) };
+        self.next = Instant::now() + self.pause;
+        may_close
+    }
 }
 
 impl<'a> Run<'a> {
@@ -90,6 +120,8 @@ impl<'a> Run<'a> {
             output_left: call.limits.max_output_bytes,
             reply: None,
             replaced_bytes: false,
+            input_watch: InputWatch::new(),
+            asked_too_late: false,
         }
     }
 
@@ -103,6 +135,9 @@ impl<'a> Run<'a> {
                 self.input.close();
                 grace_ends = Some(Instant::now() + GRACE);
             }
+            // While a request is under way its answer will come; after the reply nothing more is read.
+            let watches = self.input.is_open() && !self.input.has_pending() && self.conversation.is_quiet() && self.reply.is_none();
+            let next_look = self.input_watch.next;
             let reads = !self.output.is_done() && self.conversation.has_room();
             tokio::select! {
                 biased;
@@ -113,8 +148,18 @@ impl<'a> Run<'a> {
                 count = self.errors.fill(), if !self.errors.is_done() => {
                     if !self.take_errors(count) { return Ended::TooMuchOutput }
                 }
-                answer = self.conversation.next_answer() => self.input.push(&answer),
+                answer = self.conversation.next_answer() => {
+                    self.asked_too_late |= !self.input.is_open();
+                    self.input.push(&answer);
+                    self.input_watch = InputWatch::new();
+                }
                 _ = self.input.advance(), if self.input.has_pending() => {}
+                () = sleep_until(next_look), if watches => {
+                    let waits = self.child.waits_for_input().await.unwrap_or(false);
+                    if self.input_watch.take(waits) {
+                        self.input.close();
+                    }
+                }
                 exit = self.child.wait() => {
                     return match exit {
                         Ok(exit) => self.drain(exit).await,
@@ -158,6 +203,7 @@ impl<'a> Run<'a> {
         if !self.spend(count) {
             return false;
         }
+        self.input_watch = InputWatch::new();
         while let Some(line) = self.output.take_line() {
             match message::parse(line) {
                 Line::Text => self.printed.extend_from_slice(line),
@@ -205,6 +251,11 @@ impl<'a> Run<'a> {
             Ended::TimedOut => failure::timed_out(name, limits),
             Ended::TooMuchOutput => failure::too_much_output(name, limits),
             Ended::Lost(reason) => ToolError::internal(format!("`{name}` was lost: {reason}")),
+        };
+        let error = if self.asked_too_late && error.hint.is_none() {
+            error.with_hint("It made a host request after it had read stdin to the end, so that no answer could reach it: read one line only")
+        } else {
+            error
         };
         let mut printed = Tail::default();
         printed.add(&self.printed);

@@ -153,9 +153,9 @@ impl ToolRuntime for ScriptRuntime {
         prepare::run(self, draft, &*host).await
     }
 
-    async fn call(&self, call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+    async fn call(&self, mut call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
         let plan = self.plans.get(&call.tool, &self.interpreters)?;
-        make_data_directory(&call)?;
+        make_data_directory(&mut call)?;
         let outcome = self.call_by_plan(&plan, &call, &host).await;
         match &outcome {
             // What was found may have gone meanwhile; the next call looks again.
@@ -181,12 +181,15 @@ impl ToolRuntime for ScriptRuntime {
     }
 }
 
-fn make_data_directory(call: &ToolCall) -> Result<(), ToolError> {
-    let folder = &call.context.data_directory;
-    if folder.as_os_str().is_empty() || folder.is_dir() {
+/// Makes the tool's data folder, and names it by its real path: a sandbox shows writable folders there only.
+fn make_data_directory(call: &mut ToolCall) -> Result<(), ToolError> {
+    let folder = &mut call.context.data_directory;
+    if folder.as_os_str().is_empty() {
         return Ok(());
     }
-    std::fs::create_dir_all(folder).map_err(|error| cannot_write("the tool's data folder", &error))
+    let real = folder.canonicalize().or_else(|_| std::fs::create_dir_all(&*folder).and_then(|()| folder.canonicalize()));
+    *folder = real.map_err(|error| cannot_write("the tool's data folder", &error))?;
+    Ok(())
 }
 
 pub(crate) fn cannot_write(what: &str, error: &std::io::Error) -> ToolError {

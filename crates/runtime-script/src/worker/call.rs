@@ -46,6 +46,7 @@ pub(crate) async fn run(worker: &mut Worker, call: &ToolCall, host: Arc<dyn Host
         log: LogForwarder::new(host),
         error_tail: Tail::default(),
         output_left: call.limits.max_output_bytes,
+        has_begun: false,
         worker,
     };
     let mut expired = pin!(expiry(&call.clock));
@@ -77,6 +78,8 @@ struct Run<'a> {
     log: LogForwarder,
     error_tail: Tail,
     output_left: u64,
+    /// Whether the worker has said that it runs the call.
+    has_begun: bool,
 }
 
 impl Run<'_> {
@@ -85,6 +88,7 @@ impl Run<'_> {
         let name = self.call.tool.name.as_str();
         let over = |error: ToolError| Some(CallEnd::Over { outcome: Err(error), reusable: false });
         while !self.worker.is_ready {
+            let has_loaded = self.worker.has_loaded;
             while let Some(line) = self.worker.replies.take_line() {
                 let Line::Notification { method, params } = message::parse(line) else { continue };
                 match method.as_str() {
@@ -99,6 +103,7 @@ impl Run<'_> {
                 }
             }
             if self.worker.is_ready {
+                self.worker.has_loaded = true;
                 break;
             }
             tokio::select! {
@@ -111,6 +116,10 @@ impl Run<'_> {
                     }
                 }
                 exit = self.worker.child.wait() => {
+                    if has_loaded {
+                        // It died after its last call, which is not this one's fault.
+                        return Some(CallEnd::NotBegun);
+                    }
                     let exit = exit.unwrap_or(Exit::Signal(9));
                     self.drain_errors().await;
                     // Its reason to go may still be in the pipe.
@@ -162,6 +171,7 @@ impl Run<'_> {
             match message::parse(line) {
                 // What a native library or a child process printed past the redirection.
                 Line::Text => self.log.line(line),
+                Line::Notification { method, .. } if method == "begun" => self.has_begun = true,
                 Line::Notification { method, params } if method == "lost" => {
                     let status = params.get("status").and_then(Value::as_i64).unwrap_or_default();
                     return Some(End::ChildLost(status as i32));
@@ -187,13 +197,15 @@ impl Run<'_> {
                 let reusable = !reply.spent;
                 (self.outcome(reply.result), reusable)
             }
+            // It died with the request in its pipe: nothing of it has been done.
+            End::Lost(_) if !self.has_begun => return CallEnd::NotBegun,
             End::Lost(exit) => {
                 self.drain_errors().await;
                 (Err(self.with_tail(failure::ended(name, exit, limits))), false)
             }
             End::ChildLost(status) => {
                 self.drain_errors().await;
-                let exit = exit_of(status);
+                let exit = if self.worker.ran_out_of_memory().await { Exit::MemoryLimit } else { exit_of(status) };
                 (Err(self.with_tail(failure::ended(name, exit, limits))), true)
             }
             End::TimedOut => {

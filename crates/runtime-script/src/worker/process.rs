@@ -19,8 +19,12 @@ pub(crate) struct Worker {
     pub(super) errors: LineReader,
     /// Whether it said that it waits for a request.
     pub(super) is_ready: bool,
+    /// Whether it has ever been ready, that is, whether its module could be loaded.
+    pub(super) has_loaded: bool,
     /// When it was last put back.
     pub(super) idle_since: Instant,
+    /// How many of its processes the kernel has killed for memory so far.
+    pub(super) memory_kills: u64,
     pub(super) child: Child,
     pub(crate) folder: WorkingFolder,
 }
@@ -34,10 +38,18 @@ impl Worker {
             replies: LineReader::new(child.stdout.take()),
             errors: LineReader::new(child.stderr.take()),
             is_ready: false,
+            has_loaded: false,
             idle_since: Instant::now(),
+            memory_kills: 0,
             child,
             folder,
         })
+    }
+
+    /// Whether one of its processes was killed for memory since this was last asked.
+    pub(super) async fn ran_out_of_memory(&mut self) -> bool {
+        let kills = self.child.memory_kills().await.unwrap_or(self.memory_kills);
+        kills > std::mem::replace(&mut self.memory_kills, kills)
     }
 
     /// How it ended, if it has. Does not wait.

@@ -138,18 +138,30 @@ impl Bench {
     }
 
     pub fn with(bounds: ScriptBounds, sandbox: SandboxKind) -> Self {
+        let variables = std::env::vars().filter(|(name, _)| skillz_environments::is_installer_variable(name)).collect();
+        Self::with_settings(bounds, sandbox, search_path(), variables)
+    }
+
+    /// A machine with the system's interpreters only, whose package index is a folder.
+    pub fn with_packages(folder: &Path, sandbox: SandboxKind) -> Self {
+        let search = SearchPath { path: vec!["/usr/bin".into(), "/bin".into()], ..SearchPath::default() };
+        let variables = vec![("PIP_NO_INDEX".into(), "1".into()), ("PIP_FIND_LINKS".into(), folder.display().to_string())];
+        Self::with_settings(ScriptBounds::default(), sandbox, search, variables)
+    }
+
+    fn with_settings(bounds: ScriptBounds, sandbox: SandboxKind, search: SearchPath, variables: Vec<(String, String)>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let launcher = Launcher::new(std::env::current_exe().unwrap(), sandbox);
         let environments = Environments::new(EnvironmentSettings {
             directory: home.path().join("envs"),
             cache_directory: home.path().join("cache"),
             launcher: launcher.clone(),
-            variables: std::env::vars().filter(|(name, _)| skillz_environments::is_installer_variable(name)).collect(),
+            variables,
         });
         let runtime = ScriptRuntime::new(ScriptSettings {
             launcher,
             environments: environments.clone(),
-            search: search_path(),
+            search,
             cache_directory: home.path().join("cache"),
             bounds,
         });
@@ -200,6 +212,10 @@ impl Bench {
 
     pub async fn run(&self, tool: &Arc<Tool>, arguments: Value) -> Result<ToolOutcome, ToolError> {
         self.run_with(tool, arguments, &Arc::new(FakeHost::default())).await
+    }
+
+    pub fn runtime_retire(&self, tool: &Tool) {
+        self.runtime.retire(tool);
     }
 
     /// Registers and calls once; gives the value, or the printed text.

@@ -1,0 +1,88 @@
+//! Scripts with dependencies: installed at registration, locked, found by workers and processes, made again when lost.
+
+mod support;
+
+use std::{fs, path::PathBuf};
+
+use serde_json::json;
+use skillz_sandbox::SandboxKind;
+use skillz_tool::ErrorKind;
+use support::{Bench, Script, script, value};
+
+skillz_process::helper_entry!();
+
+/// The packages that the tests of `skillz-environments` use.
+fn packages() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../environments/tests/fixtures").canonicalize().unwrap()
+}
+
+fn with<'a>(mut script: Script<'a>, dependencies: &[&str]) -> Script<'a> {
+    script.manifest.dependencies = dependencies.iter().map(|dependency| (*dependency).to_owned()).collect();
+    script
+}
+
+const FUNCTION: &str = "import fixture_one\ndef run(): return fixture_one.VERSION";
+const PROCESS: &str = "import fixture_one\nprint(fixture_one.VERSION)";
+
+#[tokio::test]
+async fn functions_and_processes_see_their_packages_and_share_them() {
+    for sandbox in [SandboxKind::None, SandboxKind::Auto] {
+        let bench = Bench::with_packages(&packages(), sandbox);
+        let function = bench.register(with(script("packs", "python3", FUNCTION), &["fixture-one<2"])).await;
+        let process = bench.register(with(script("packs_too", "python3", PROCESS), &["fixture-one<2"])).await;
+        assert_eq!(value(bench.run(&function, json!({})).await), json!("1.0"));
+        assert_eq!(value(bench.run(&process, json!({})).await), json!("1.0\n"));
+        let locks: Vec<String> = [&function, &process].map(|tool| fs::read_to_string(tool.directory.join("lock")).unwrap()).to_vec();
+        assert!(locks[0] == locks[1] && locks[0].contains("fixture-one==1.0"), "{}", locks[0]);
+        let environments = fs::read_dir(bench.environments.directory()).unwrap().flatten();
+        assert_eq!(environments.filter(|entry| entry.file_name().len() == 32).count(), 1);
+        assert!(bench.environments.unused(&locks).unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_vanished_or_was_damaged_is_made_again_at_the_next_call() {
+    let bench = Bench::with_packages(&packages(), SandboxKind::None);
+    let function = bench.register(with(script("lost", "python3", FUNCTION), &["fixture-one"])).await;
+    let process = bench.register(with(script("lost_too", "python3", PROCESS), &["fixture-one"])).await;
+    assert_eq!(value(bench.run(&function, json!({})).await), json!("2.0"));
+    fs::remove_dir_all(bench.environments.directory()).unwrap();
+    assert_eq!(value(bench.run(&process, json!({})).await), json!("2.0\n"));
+    assert_eq!(value(bench.run(&function, json!({})).await), json!("2.0"));
+    // Damage that leaves the folders as they were shows only when something cannot be imported.
+    let environment = fs::read_dir(bench.environments.directory()).unwrap().flatten().map(|entry| entry.path());
+    let environment = environment.into_iter().find(|path| path.join("pyvenv.cfg").exists()).unwrap();
+    let module = environment.join("lib/python3.11/site-packages/fixture_one.py");
+    let module = if module.exists() { module } else { find(&environment, "fixture_one.py").unwrap() };
+    fs::write(&module, "raise ImportError('cut off')").unwrap();
+    bench.runtime_retire(&function);
+    assert_eq!(value(bench.run(&function, json!({})).await), json!("2.0"));
+    assert_eq!(value(bench.run(&process, json!({})).await), json!("2.0\n"));
+}
+
+fn find(folder: &std::path::Path, name: &str) -> Option<PathBuf> {
+    for entry in fs::read_dir(folder).ok()?.flatten() {
+        let path = entry.path();
+        let found = if path.is_dir() && !path.is_symlink() { find(&path, name) } else { (entry.file_name() == name).then_some(path) };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+#[tokio::test]
+async fn installs_that_fail_refuse_the_tool_and_say_why() {
+    let bench = Bench::with_packages(&packages(), SandboxKind::Auto);
+    for (interpreter, code, dependency, kind, part) in [
+        ("python3", FUNCTION, "no-such-fixture==9", ErrorKind::Failed, "no such package"),
+        ("python3", FUNCTION, "--index-url=x", ErrorKind::InvalidInput, "option"),
+        ("bash", "echo", "fixture-one", ErrorKind::InvalidInput, "Python (pip) and JavaScript (npm) only"),
+    ] {
+        let error = bench.prepare(with(script("refused", interpreter, code), &[dependency])).await.expect_err(dependency);
+        assert_eq!(error.kind, kind, "{error}");
+        assert!(error.text().contains(part), "{error}");
+    }
+    let left = fs::read_dir(bench.environments.directory()).unwrap().flatten().filter(|entry| entry.file_name() != ".locks").count();
+    assert_eq!(left, 0, "nothing half-made is left");
+}
