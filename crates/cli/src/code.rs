@@ -15,7 +15,13 @@ use skillz_tool::{Host, ToolError};
 pub(crate) struct Programs(CodeRunner);
 
 impl Programs {
-    pub(crate) fn new(binary: PathBuf, launcher: Launcher, environments: Environments, search: SearchPath, scratch_directory: PathBuf) -> Self {
+    pub(crate) fn new(
+        binary: PathBuf,
+        launcher: Launcher,
+        environments: Environments,
+        search: SearchPath,
+        scratch_directory: PathBuf,
+    ) -> Self {
         let interpreters = Interpreters::new(search);
         let find_program = move |name: &str| {
             let found = interpreters.resolve(name).map_err(|error| error.text())?;

@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn causes_and_hints_stand_on_lines_of_their_own() {
-        let failure = Failure::from(ToolError::failed("`x` ended with exit code 3").with_output("no such file").with_hint("Create it"));
+        let failure =
+            Failure::from(ToolError::failed("`x` ended with exit code 3").with_output("no such file").with_hint("Create it"));
         let error = anyhow::Error::from(failure).context("The call failed");
         assert_eq!(
             text(&error),

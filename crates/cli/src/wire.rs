@@ -4,8 +4,8 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use skillz_config::{Environment, Exposure, ForwardEnvironment, LimitCaps, PolicyMode, Resolved, Sandbox, Settings};
-use skillz_environments::{EnvironmentSettings, Environments, is_installer_variable};
 use skillz_engine::{Engine, EngineParts, EngineSettings, Policy};
+use skillz_environments::{EnvironmentSettings, Environments, is_installer_variable};
 use skillz_process::Launcher;
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};

@@ -3,12 +3,7 @@
 //! Everything here waits for events with a deadline and panics with what it saw instead. It is used by tests and
 //! benches only, never by the product.
 #![warn(missing_docs)]
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
-)]
+#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
 
 mod home;
 mod process_tree;

@@ -116,8 +116,21 @@ pub fn run(binary: &Path, home: &Home, arguments: &[&str]) -> (i32, String, Stri
 
 /// What a server needs of the tests' own environment: where programs and toolchains are, and how to download.
 const INHERITED: &[&str] = &[
-    "PATH", "HOME", "USER", "LANG", "TMPDIR", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "HTTPS_PROXY", "HTTP_PROXY",
-    "SSL_CERT_FILE", "PIP_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT", "LLVM_PROFILE_FILE",
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "TMPDIR",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "SSL_CERT_FILE",
+    "PIP_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "PIP_CERT",
+    "LLVM_PROFILE_FILE",
 ];
 
 #[expect(clippy::disallowed_methods, reason = "the tests hand their own environment on")]
@@ -139,12 +152,8 @@ pub struct TestServer {
 
 impl TestServer {
     fn spawn(mut command: Command) -> Self {
-        let mut process = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server starts");
         let stdin = process.stdin.take();
         let stdout = process.stdout.take().expect("stdout is a pipe");
         let mut stderr_pipe = process.stderr.take().expect("stderr is a pipe");
@@ -191,7 +200,11 @@ impl TestServer {
     /// Sends one line as it is.
     pub fn send_line(&mut self, line: &[u8]) {
         let stdin = self.stdin.as_mut().expect("stdin is open");
-        stdin.write_all(line).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).expect("the server reads its stdin");
+        stdin
+            .write_all(line)
+            .and_then(|()| stdin.write_all(b"\n"))
+            .and_then(|()| stdin.flush())
+            .expect("the server reads its stdin");
     }
 
     /// Sends a request and gives its id.
@@ -264,7 +277,9 @@ impl TestServer {
 
     /// Waits for the answer to a request.
     pub fn answer(&mut self, id: u64) -> Value {
-        self.wait_for(&format!("the answer to request {id}"), |message| message["id"] == json!(id) && message.get("method").is_none())
+        self.wait_for(&format!("the answer to request {id}"), |message| {
+            message["id"] == json!(id) && message.get("method").is_none()
+        })
     }
 
     /// Waits for a notification or a request of the server.
@@ -293,7 +308,9 @@ impl TestServer {
     /// The next message that comes; `None` after `patience`, or once the server has closed its stdout.
     pub fn next_message(&mut self, patience: Duration) -> Option<Value> {
         match self.incoming.recv_timeout(patience) {
-            Ok(line) => Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout carried what is no JSON ({error}): {line}"))),
+            Ok(line) => Some(
+                serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout carried what is no JSON ({error}): {line}")),
+            ),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
         }
     }

@@ -19,7 +19,8 @@ use crate::{
 
 const ECHO: &str = include_str!("../../tests/sessions/echo.wat");
 const BASH: &str = "read -r line; echo \"$line\"";
-const PYTHON: &str = "import json\n\ndef run(text: str) -> dict:\n    return {'words': len(text.split()), 'json': json.dumps(text)}\n";
+const PYTHON: &str =
+    "import json\n\ndef run(text: str) -> dict:\n    return {'words': len(text.split()), 'json': json.dumps(text)}\n";
 
 pub(crate) struct Bench {
     binary: PathBuf,
@@ -125,7 +126,8 @@ impl Bench {
         let pipeline = median(self.rounds * 5, || {
             black_box(peer.request_text("tools/call", &call));
         });
-        let code = json!({"name": "execute_code", "arguments": {"code": "a = echo(n=1)\nb = echo(n=2)\nc = echo(n=3)\n[a, b, c]"}});
+        let code =
+            json!({"name": "execute_code", "arguments": {"code": "a = echo(n=1)\nb = echo(n=2)\nc = echo(n=3)\n[a, b, c]"}});
         peer.call("execute_code", &code["arguments"]);
         let executed = median(self.rounds, || {
             black_box(peer.request_text("tools/call", &code));
@@ -144,7 +146,10 @@ impl Bench {
         let mut peer = self.server(&home);
         let mut loose = Peer::server(&mut self.command(&home, &[("SKILLZ_SANDBOX", "none")]));
         peer.call("register_script", &json!({"name": "bash", "description": "Gives back.", "code": BASH, "interpreter": "bash"}));
-        peer.call("register_script", &json!({"name": "python", "description": "Counts.", "code": PYTHON, "interpreter": "python3"}));
+        peer.call(
+            "register_script",
+            &json!({"name": "python", "description": "Counts.", "code": PYTHON, "interpreter": "python3"}),
+        );
         let arguments = json!({"name": "bash", "arguments": {"text": "hello"}});
         loose.request("tools/list", &json!({}));
         let bare = median(self.rounds, || bare::run("bash", &["-c", BASH], "{\"text\": \"hello\"}\n"));
@@ -200,7 +205,8 @@ impl Bench {
         std::fs::write(&source, code).expect("a source");
         let (source, module) = (source.display().to_string(), home.root().join("main.wasm").display().to_string());
         let rounds = self.rounds.div_ceil(20);
-        let bare = median(rounds, || bare::run("rustc", &["--target", "wasm32-wasip1", "-Copt-level=3", "-o", &module, &source], ""));
+        let bare =
+            median(rounds, || bare::run("rustc", &["--target", "wasm32-wasip1", "-Copt-level=3", "-o", &module, &source], ""));
         let mut number = 0;
         let built = median(rounds, || {
             number += 1;

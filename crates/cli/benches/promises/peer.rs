@@ -31,7 +31,8 @@ impl Peer {
     }
 
     pub(crate) fn initialize(&mut self) {
-        let client = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}});
+        let client =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}});
         self.request("initialize", &client);
     }
 

@@ -67,7 +67,8 @@ fn read_source(folder: &Path, manifest: &Manifest) -> anyhow::Result<SourceCode>
     if Path::new(&entry).extension().is_some_and(|extension| extension == "wasm") {
         return Ok(SourceCode::Module(bytes));
     }
-    let text = String::from_utf8(bytes).map_err(|_| Failure::wrong_use(format!("The source `{}` is not UTF-8", path.display())))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Failure::wrong_use(format!("The source `{}` is not UTF-8", path.display())))?;
     let is_wat = Path::new(&entry).extension().is_some_and(|extension| extension == "wat");
     Ok(if is_wat { SourceCode::Wat(text) } else { SourceCode::Text(text) })
 }

@@ -56,7 +56,8 @@ fn given_object(json: Option<&str>) -> anyhow::Result<Value> {
         }
         Some(text) => text.to_owned(),
     };
-    Ok(serde_json::from_str(&text).map_err(|error| Failure::wrong_use(format!("The arguments of --json are no JSON: {error}")))?)
+    Ok(serde_json::from_str(&text)
+        .map_err(|error| Failure::wrong_use(format!("The arguments of --json are no JSON: {error}")))?)
 }
 
 fn with_pairs(mut given: Value, pairs: &[String], schema: Option<&Value>) -> Result<Value, Failure> {
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn pairs_become_what_the_schema_wants() {
-        let schema = json!({"properties": {"id": {"type": "string"}, "size": {"type": ["string", "null"]}, "n": {"type": "integer"}}});
+        let schema =
+            json!({"properties": {"id": {"type": "string"}, "size": {"type": ["string", "null"]}, "n": {"type": "integer"}}});
         let pairs = ["id=7", "size=8", "n=9", "free=true", "words=a=b", "list=[1,2]"].map(str::to_owned);
         let values = with_pairs(json!({"kept": 1}), &pairs, Some(&schema)).expect("pairs");
         assert_eq!(values, json!({"kept": 1, "id": "7", "size": "8", "n": 9, "free": true, "words": "a=b", "list": [1, 2]}));

@@ -18,7 +18,9 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<()> {
     Ok(context.printer.print(&shown, |shown| {
         let rows: Vec<[String; 3]> = shown
             .iter()
-            .map(|setting| [setting.key.to_owned(), setting.value.clone().unwrap_or_else(|| "-".to_owned()), setting.source.clone()])
+            .map(|setting| {
+                [setting.key.to_owned(), setting.value.clone().unwrap_or_else(|| "-".to_owned()), setting.source.clone()]
+            })
             .collect();
         table::columns(&rows)
     })?)

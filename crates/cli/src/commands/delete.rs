@@ -14,7 +14,10 @@ pub(crate) fn run(arguments: &DeleteArguments, context: &Context) -> anyhow::Res
     context.with_engine(|engine| async move {
         let report = engine.delete(&arguments.name).await.map_err(Failure::from)?;
         Ok(context.printer.print(&report, |report| {
-            format!("Deleted {}; its {} versions are kept. `skillz rollback {}` brings it back.", report.deleted, report.versions_kept, report.deleted)
+            format!(
+                "Deleted {}; its {} versions are kept. `skillz rollback {}` brings it back.",
+                report.deleted, report.versions_kept, report.deleted
+            )
         })?)
     })
 }

@@ -32,7 +32,9 @@ pub(crate) struct ExportArguments {
 
 pub(crate) fn run(arguments: &ExportArguments, context: &Context) -> anyhow::Result<()> {
     context.with_engine(|engine| async move {
-        let Some(tool) = engine.catalog().get(&arguments.name).cloned() else { return Err(show::unknown(&engine, &arguments.name).into()) };
+        let Some(tool) = engine.catalog().get(&arguments.name).cloned() else {
+            return Err(show::unknown(&engine, &arguments.name).into());
+        };
         let path = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.tar.gz", tool.name, tool.version)));
         if path.exists() && !arguments.overwrite {
             let failure = Failure::new(Status::Refused, format!("`{}` is there already", path.display()));
@@ -79,7 +81,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 /// Writes the whole file or nothing.
 fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let unfinished = path.with_added_extension("part");
-    let written = File::create(&unfinished).and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&unfinished, path));
+    let written =
+        File::create(&unfinished).and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }

@@ -103,7 +103,8 @@ async fn act(action: Action, memory: &dyn MemoryStore, context: &Context) -> any
             printer.print(&json!({"stored": true, "expires_at": expires_at}), |_| "Stored.".to_owned())?;
         }
         Action::Update { tool, key, value, ttl } => {
-            let patch = serde_json::from_str(&value).map_err(|error| Failure::wrong_use(format!("The value is no JSON object: {error}")))?;
+            let patch = serde_json::from_str(&value)
+                .map_err(|error| Failure::wrong_use(format!("The value is no JSON object: {error}")))?;
             let merged = memory.update(&tool, &key, &patch, ttl).await.map_err(failure)?;
             printer.print(&merged, shown)?;
         }

@@ -101,11 +101,8 @@ fn manifest(name: &ToolName, template: &Template) -> Manifest {
         "required": ["text"],
     }));
     let arguments = [("text".to_owned(), Value::from("one two three"))];
-    manifest.examples = vec![Example {
-        arguments: arguments.into_iter().collect(),
-        result: Some(json!({"words": 3})),
-        ..Example::default()
-    }];
+    manifest.examples =
+        vec![Example { arguments: arguments.into_iter().collect(), result: Some(json!({"words": 3})), ..Example::default() }];
     manifest
 }
 

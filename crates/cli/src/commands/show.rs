@@ -17,7 +17,9 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn run(arguments: &ShowArguments, context: &Context) -> anyhow::Result<()> {
     context.with_engine(|engine| async move {
-        let Some(tool) = engine.catalog().get(&arguments.name).cloned() else { return Err(unknown(&engine, &arguments.name).into()) };
+        let Some(tool) = engine.catalog().get(&arguments.name).cloned() else {
+            return Err(unknown(&engine, &arguments.name).into());
+        };
         let versions = engine.versions(VersionAction::List, &arguments.name, context.client()).await.map_err(Failure::from)?;
         let shown = json!({
             "name": tool.name,
@@ -37,7 +39,8 @@ pub(crate) fn unknown(engine: &Engine, name: &str) -> Failure {
     if let Some(broken) = catalog.broken().iter().find(|broken| broken.name == name) {
         return Failure::not_found(format!("`{name}` cannot be used: {broken}"));
     }
-    Failure::not_found(format!("There is no tool `{name}`")).with_hint("`skillz list` shows all tools, `skillz list QUESTION` finds one")
+    Failure::not_found(format!("There is no tool `{name}`"))
+        .with_hint("`skillz list` shows all tools, `skillz list QUESTION` finds one")
 }
 
 fn text(tool: &Tool, shown: &Value) -> String {
@@ -62,7 +65,8 @@ fn text(tool: &Tool, shown: &Value) -> String {
     part("output", manifest.output_schema.clone());
     part("steps", manifest.pipeline_steps.clone());
     part("examples", shown["manifest"].get("examples").cloned());
-    let versions: Vec<&str> = shown["versions"].as_array().into_iter().flatten().filter_map(|entry| entry["version"].as_str()).collect();
+    let versions: Vec<&str> =
+        shown["versions"].as_array().into_iter().flatten().filter_map(|entry| entry["version"].as_str()).collect();
     part("versions", (!versions.is_empty()).then(|| Value::from(versions.join(", "))));
     text
 }

@@ -16,7 +16,8 @@ fn null_and_absent_arguments_count_as_none() {
     let home = Home::new();
     let mut server = server(&home);
     server.value("build_tool", echo_module("echo"));
-    for params in [json!({"name": "echo"}), json!({"name": "echo", "arguments": null}), json!({"name": "echo", "arguments": {}})] {
+    for params in [json!({"name": "echo"}), json!({"name": "echo", "arguments": null}), json!({"name": "echo", "arguments": {}})]
+    {
         let result = server.result("tools/call", params.clone());
         assert_eq!(result["structuredContent"], json!({}), "{params}");
     }

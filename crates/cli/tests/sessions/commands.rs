@@ -125,7 +125,8 @@ fn versions_diff_rollback_and_delete() {
     let home = Home::new();
     assert_eq!(run(skillz(), &home, &["new", "greet", "--lang", "bash"]).0, 0);
     let folder = home.workspace().join("greet");
-    let mut manifest: Value = serde_json::from_str(&fs::read_to_string(folder.join("manifest.json")).expect("made")).expect("JSON");
+    let mut manifest: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("manifest.json")).expect("made")).expect("JSON");
     manifest["examples"] = json!([]);
     fs::write(folder.join("manifest.json"), manifest.to_string()).expect("an edit");
     for text in ["one", "two"] {
@@ -206,7 +207,8 @@ fn nothing_but_the_answer_is_printed() {
 fn a_reader_that_leaves_early_is_no_error() {
     let home = home_with_tools();
     let shell = format!("'{}' completions bash | head -n 1; echo ${{PIPESTATUS[0]}}", skillz().display());
-    let output = std::process::Command::new("bash").args(["-c", &shell]).env("SKILLZ_HOME", home.path()).output().expect("bash runs");
+    let output =
+        std::process::Command::new("bash").args(["-c", &shell]).env("SKILLZ_HOME", home.path()).output().expect("bash runs");
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("0\n"), "{output:?}");
     assert!(output.stderr.is_empty(), "{output:?}");
 }

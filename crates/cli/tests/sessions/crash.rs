@@ -36,7 +36,8 @@ fn number_on_disk(home: &Home, name: &str) -> Option<u64> {
     if !folder.exists() {
         return None;
     }
-    let manifest = fs::read_to_string(folder.join("manifest.json")).unwrap_or_else(|error| panic!("{name} has no manifest: {error}"));
+    let manifest =
+        fs::read_to_string(folder.join("manifest.json")).unwrap_or_else(|error| panic!("{name} has no manifest: {error}"));
     let manifest: Value = serde_json::from_str(&manifest).unwrap_or_else(|error| panic!("{name}: {error} in {manifest}"));
     let source = fs::read_to_string(folder.join(manifest["entry_file"].as_str().expect("an entry"))).expect("a source");
     let described = manifest["description"].as_str().and_then(|text| text.strip_prefix("Number "));

@@ -13,7 +13,10 @@ fn examine(home: &Home) -> (i32, Value) {
 }
 
 fn check<'a>(checks: &'a Value, name: &str) -> &'a Value {
-    checks.as_array().and_then(|checks| checks.iter().find(|check| check["name"] == json!(name))).unwrap_or_else(|| panic!("{name}: {checks}"))
+    checks
+        .as_array()
+        .and_then(|checks| checks.iter().find(|check| check["name"] == json!(name)))
+        .unwrap_or_else(|| panic!("{name}: {checks}"))
 }
 
 #[test]
@@ -55,7 +58,10 @@ fn a_bare_path_does_not_hide_what_is_in_the_usual_places() {
     let bin = home.root().join(".local/bin");
     fs::create_dir_all(&bin).expect("a folder");
     std::os::unix::fs::symlink("/usr/bin/env", bin.join("deno")).expect("a program");
-    let run = Run::new(skillz(), &home).arguments(&["doctor", "--output", "json"]).variable("PATH", "/usr/bin:/bin").variable("HOME", &user);
+    let run = Run::new(skillz(), &home)
+        .arguments(&["doctor", "--output", "json"])
+        .variable("PATH", "/usr/bin:/bin")
+        .variable("HOME", &user);
     let (_, stdout, _) = run.output();
     let checks: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(check(&checks, "deno")["health"], json!("ok"), "{checks}");

@@ -24,8 +24,33 @@ fn bad_names_are_refused_with_the_rule_and_a_suggestion() {
     let mut server = server(&home);
     let too_long = "a".repeat(49);
     let names = [
-        "", " ", "A", "Abc", "9a", "_a", "a-b", "a b", "a.b", "a/b", "a\\b", "ä", "名前", "a\0b", "a\n", "a\u{202e}b", ".", "..", "../x", "../../x",
-        "/etc/passwd", "a/../../x", "~", "-rf", "con:", "%2e%2e", too_long.as_str(),
+        "",
+        " ",
+        "A",
+        "Abc",
+        "9a",
+        "_a",
+        "a-b",
+        "a b",
+        "a.b",
+        "a/b",
+        "a\\b",
+        "ä",
+        "名前",
+        "a\0b",
+        "a\n",
+        "a\u{202e}b",
+        ".",
+        "..",
+        "../x",
+        "../../x",
+        "/etc/passwd",
+        "a/../../x",
+        "~",
+        "-rf",
+        "con:",
+        "%2e%2e",
+        too_long.as_str(),
     ];
     for name in names {
         for (built_in, arguments) in [("register_script", bash_tool(name, "echo 1")), ("build_tool", echo_module(name))] {
@@ -54,7 +79,8 @@ fn names_of_built_in_tools_are_refused() {
 fn no_name_reaches_outside_when_tools_are_called_deleted_or_looked_at() {
     let home = Home::new();
     fs::create_dir_all(home.root().join("precious")).expect("a folder");
-    fs::write(home.root().join("precious/manifest.json"), r#"{"name":"precious","description":"d","tool_type":"script"}"#).expect("a file");
+    fs::write(home.root().join("precious/manifest.json"), r#"{"name":"precious","description":"d","tool_type":"script"}"#)
+        .expect("a file");
     let mut server = server(&home);
     for name in ["../../precious", "..", ".", "/etc", "a/../../../precious", "", ".trash", ".versions"] {
         for (tool, arguments) in [
@@ -75,7 +101,8 @@ fn paths_in_manifests_do_not_lead_outside() {
     let home = Home::new();
     fs::write(home.root().join("secret.sh"), "echo stolen").expect("a file");
     for (name, entry) in [("up", "../../../secret.sh"), ("absolute", "/etc/passwd")] {
-        let manifest = json!({"name": name, "description": "d", "tool_type": "script", "interpreter": "bash", "entry_file": entry});
+        let manifest =
+            json!({"name": name, "description": "d", "tool_type": "script", "interpreter": "bash", "entry_file": entry});
         let folder = home.tools().join(name);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("manifest.json"), manifest.to_string()).expect("a manifest");

@@ -43,7 +43,8 @@ fn their_older_versions_are_there() {
     let home = home_with_old_tools();
     let mut server = server(&home);
     let versions = server.value("version", json!({"action": "list", "tool_name": "fibonacci"}));
-    let listed: Vec<&str> = versions["versions"].as_array().expect("a list").iter().filter_map(|entry| entry["version"].as_str()).collect();
+    let listed: Vec<&str> =
+        versions["versions"].as_array().expect("a list").iter().filter_map(|entry| entry["version"].as_str()).collect();
     assert!(listed.contains(&"1.0.0") && listed.contains(&"1.0.1"), "{versions}");
     assert_eq!(versions["current"], json!("1.0.1"));
     let old = server.value("call_tool", json!({"tool_name": "hello_sh", "version": "1.0.0"}));

@@ -35,7 +35,8 @@ fn settings_tell_where_they_came_from() {
         Run::new(skillz(), &home).arguments(&["config", "--output", "json"]).variable("SKILLZ_PORT", "99").output();
     assert_eq!(code, 0);
     let shown: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
-    let setting = |key: &str| shown.as_array().and_then(|all| all.iter().find(|one| one["key"] == json!(key))).expect(key).clone();
+    let setting =
+        |key: &str| shown.as_array().and_then(|all| all.iter().find(|one| one["key"] == json!(key))).expect(key).clone();
     assert_eq!(setting("port")["source"], json!("variable SKILLZ_PORT"));
     assert!(setting("expose")["source"].as_str().is_some_and(|source| source.ends_with("config.toml:1")));
     assert!(!stdout.contains("hunter2"));

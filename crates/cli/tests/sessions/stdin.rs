@@ -56,7 +56,8 @@ fn bad_lines_do_not_end_the_session() {
 fn a_line_of_50_megabytes_is_refused_and_forgotten() {
     let home = Home::new();
     let mut server = server(&home);
-    let mut line = br#"{"jsonrpc":"2.0","id":"long","method":"tools/call","params":{"name":"list_tools","arguments":{"query":""#.to_vec();
+    let mut line =
+        br#"{"jsonrpc":"2.0","id":"long","method":"tools/call","params":{"name":"list_tools","arguments":{"query":""#.to_vec();
     line.resize(50 << 20, b'x');
     line.extend_from_slice(br#""}}}"#);
     survives(&mut server, "50 MB", &line);
@@ -70,7 +71,8 @@ fn broken_requests_are_answered_with_their_codes() {
     let came = survives(&mut server, "an unknown method", br#"{"jsonrpc":"2.0","id":"m","method":"no/such"}"#);
     let answer = came.iter().find(|message| message["id"] == json!("m")).expect("it is answered");
     assert_eq!(answer["error"]["code"], json!(-32601), "{answer}");
-    let came = survives(&mut server, "wrong parameters", br#"{"jsonrpc":"2.0","id":"p","method":"tools/call","params":{"name":7}}"#);
+    let came =
+        survives(&mut server, "wrong parameters", br#"{"jsonrpc":"2.0","id":"p","method":"tools/call","params":{"name":7}}"#);
     let answer = came.iter().find(|message| message["id"] == json!("p")).expect("it is answered");
     assert_eq!(answer["error"]["code"], json!(-32602), "{answer}");
 }

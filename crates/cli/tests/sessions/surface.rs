@@ -6,8 +6,19 @@ use skillz_test_support::{Era, Home, Run};
 use crate::{bash_tool, skillz};
 
 const BUILT_IN: [&str; 13] = [
-    "build_tool", "call_tool", "delete_tool", "execute_code", "import_mcp", "import_tool", "list_tools", "memory", "pipeline",
-    "register_script", "services", "test_tool", "version",
+    "build_tool",
+    "call_tool",
+    "delete_tool",
+    "execute_code",
+    "import_mcp",
+    "import_tool",
+    "list_tools",
+    "memory",
+    "pipeline",
+    "register_script",
+    "services",
+    "test_tool",
+    "version",
 ];
 
 #[test]
@@ -81,7 +92,8 @@ fn a_new_tool_carries_its_schemas_and_hints() {
     arguments["annotations"] = json!({"title": "Described", "readOnlyHint": true});
     server.value("register_script", arguments);
     let result = server.result("tools/list", json!({}));
-    let tool = result["tools"].as_array().expect("a list").iter().find(|tool| tool["name"] == json!("described")).expect("it is listed");
+    let tool =
+        result["tools"].as_array().expect("a list").iter().find(|tool| tool["name"] == json!("described")).expect("it is listed");
     assert_eq!(tool["inputSchema"]["properties"], json!({"a": {"type": "string"}}));
     assert_eq!(tool["outputSchema"]["required"], json!(["n"]));
     assert_eq!(tool["annotations"]["readOnlyHint"], json!(true));

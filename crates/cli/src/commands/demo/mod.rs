@@ -70,7 +70,11 @@ pub(crate) fn run(_arguments: &DemoArguments, context: &Context) -> anyhow::Resu
         }),
     )?;
     session.tool("It calls the pipeline", "time_to_read", &json!({"text": SAMPLE}))?;
-    session.failing_tool("Wrong arguments come back as a failure that says what is wrong", "reading_time", &json!({"word": "many"}))?;
+    session.failing_tool(
+        "Wrong arguments come back as a failure that says what is wrong",
+        "reading_time",
+        &json!({"word": "many"}),
+    )?;
     drop(session);
 
     let mut session = Session::open(home.path(), &transcript, "The server is stopped and started again")?;
@@ -111,14 +115,17 @@ impl<'a> Session<'a> {
     fn list_tools(&mut self, title: &str) -> anyhow::Result<()> {
         let answer = self.client.request("tools/list", json!({}))?;
         let result = expect_result("tools/list", answer.result)?;
-        let names: Vec<&str> = result["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
+        let names: Vec<&str> =
+            result["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
         Ok(self.transcript.step(title, "tools/list", &json!({}), &json!(names), answer.took)?)
     }
 
     fn tool(&mut self, title: &str, name: &str, arguments: &Value) -> anyhow::Result<()> {
         let failed = self.call(title, name, arguments)?;
         if failed {
-            return Err(Failure::new(Status::ToolFailed, format!("The call of `{name}` failed; the transcript above says why")).into());
+            return Err(
+                Failure::new(Status::ToolFailed, format!("The call of `{name}` failed; the transcript above says why")).into()
+            );
         }
         Ok(())
     }
@@ -141,7 +148,8 @@ impl<'a> Session<'a> {
 }
 
 fn expect_result(method: &str, result: Result<Value, Value>) -> anyhow::Result<Value> {
-    result.map_err(|error| Failure::new(Status::Internal, format!("The server answered `{method}` with an error: {error}")).into())
+    result
+        .map_err(|error| Failure::new(Status::Internal, format!("The server answered `{method}` with an error: {error}")).into())
 }
 
 /// The part of a result that people read.
@@ -149,7 +157,8 @@ fn shown(result: &Value) -> Value {
     if let Some(structured) = result.get("structuredContent") {
         return structured.clone();
     }
-    let texts: Vec<&str> = result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect();
+    let texts: Vec<&str> =
+        result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect();
     let text = texts.join("\n");
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

@@ -44,7 +44,9 @@ impl Transcript {
 
     pub(super) fn end(self, took: Duration) -> io::Result<()> {
         if self.printer.is_json() {
-            return self.printer.print(&json!({"steps": self.steps.into_inner(), "seconds": took.as_secs_f64()}), |_| String::new());
+            return self
+                .printer
+                .print(&json!({"steps": self.steps.into_inner(), "seconds": took.as_secs_f64()}), |_| String::new());
         }
         self.printer.text(&format!("The session took {:.1} s.", took.as_secs_f64()))
     }
@@ -53,7 +55,9 @@ impl Transcript {
 /// A value as lines: an object member by member, so that code shows as code.
 fn lines(value: &Value) -> Vec<String> {
     match value {
-        Value::Object(members) if members.values().any(is_long) => members.iter().flat_map(|(name, value)| member(name, value)).collect(),
+        Value::Object(members) if members.values().any(is_long) => {
+            members.iter().flat_map(|(name, value)| member(name, value)).collect()
+        }
         Value::Object(members) if members.is_empty() => Vec::new(),
         Value::String(text) => text.lines().map(str::to_owned).collect(),
         Value::Array(items) if items.iter().all(Value::is_string) => {

@@ -48,7 +48,9 @@ impl Examination<'_> {
         }
         match sockets.iter().find(|socket| is_socket(socket)) {
             Some(socket) => Check::ok("docker", socket.display().to_string()),
-            None => Check::absent("docker", "no socket of Docker or Podman was found", "apt install docker.io; only services need it"),
+            None => {
+                Check::absent("docker", "no socket of Docker or Podman was found", "apt install docker.io; only services need it")
+            }
         }
     }
 

@@ -146,7 +146,8 @@ impl Examination<'_> {
         let mut child = self.launcher.spawn(command).await.ok()?;
         child.stdin = None;
         let (stdout, stderr) = (child.stdout.take()?, child.stderr.take()?);
-        let (out, _, exit) = tokio::join!(drain(stdout, Keep::Head(64 << 10), None), drain(stderr, Keep::Tail(0), None), child.wait());
+        let (out, _, exit) =
+            tokio::join!(drain(stdout, Keep::Head(64 << 10), None), drain(stderr, Keep::Tail(0), None), child.wait());
         exit.ok().filter(|exit| exit.success())?;
         Some(String::from_utf8_lossy(&out.ok()?.bytes).trim().to_owned())
     }

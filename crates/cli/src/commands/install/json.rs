@@ -82,7 +82,11 @@ mod tests {
     const ZED: Form = Form { section: "context_servers", names_transport: false };
 
     fn entry() -> Entry {
-        Entry { command: "/bin/skillz".to_owned(), arguments: Vec::new(), environment: vec![("SKILLZ_HOME".to_owned(), "/s".to_owned())] }
+        Entry {
+            command: "/bin/skillz".to_owned(),
+            arguments: Vec::new(),
+            environment: vec![("SKILLZ_HOME".to_owned(), "/s".to_owned())],
+        }
     }
 
     fn read(text: &str) -> serde_json::Value {

@@ -35,7 +35,10 @@ pub(crate) struct InstallArguments {
 
 pub(crate) fn run(arguments: &InstallArguments, context: &Context) -> anyhow::Result<()> {
     let path = arguments.client.config_file(&context.resolved.environment).ok_or_else(|| {
-        Failure::wrong_use(format!("It is not known where {} keeps its config here, since HOME is not set", arguments.client.title()))
+        Failure::wrong_use(format!(
+            "It is not known where {} keeps its config here, since HOME is not set",
+            arguments.client.title()
+        ))
     })?;
     // Config files are often links into a folder of dotfiles: the file is changed, and the link stays.
     let path = fs::canonicalize(&path).unwrap_or(path);
@@ -46,7 +49,8 @@ pub(crate) fn run(arguments: &InstallArguments, context: &Context) -> anyhow::Re
     };
     let entry = Entry::of_this_server(&context.resolved)?;
     let after = arguments.client.with_server(&before, &arguments.name, &entry).map_err(|reason| {
-        Failure::wrong_use(format!("`{}` was left as it is: {reason}", path.display())).with_hint("Mend the file, or add the server by hand")
+        Failure::wrong_use(format!("`{}` was left as it is: {reason}", path.display()))
+            .with_hint("Mend the file, or add the server by hand")
     })?;
 
     let diff = TextDiff::from_lines(&before, &after).unified_diff().context_radius(3).to_string();
@@ -80,7 +84,8 @@ fn replace(path: &Path, before: &str, after: &str) -> anyhow::Result<Option<Path
     } else {
         None
     };
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(|| format!("Nothing can be written in `{}`", folder.display()))?;
+    let mut file =
+        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("Nothing can be written in `{}`", folder.display()))?;
     file.write_all(after.as_bytes())?;
     file.as_file().sync_all()?;
     if let Ok(metadata) = fs::metadata(path) {

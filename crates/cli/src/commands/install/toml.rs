@@ -18,7 +18,8 @@ pub(super) fn with_server(config: &str, name: &str, entry: &Entry) -> Result<Str
     set(server, "command", value(entry.command.as_str()));
     set(server, "args", value(entry.arguments.iter().map(String::as_str).collect::<Array>()));
     if !entry.environment.is_empty() {
-        let variables: toml_edit::InlineTable = entry.environment.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let variables: toml_edit::InlineTable =
+            entry.environment.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         set(server, "env", value(variables));
     }
     Ok(document.to_string())
@@ -37,7 +38,11 @@ mod tests {
     use super::*;
 
     fn entry() -> Entry {
-        Entry { command: "/bin/skillz".to_owned(), arguments: Vec::new(), environment: vec![("SKILLZ_HOME".to_owned(), "/s".to_owned())] }
+        Entry {
+            command: "/bin/skillz".to_owned(),
+            arguments: Vec::new(),
+            environment: vec![("SKILLZ_HOME".to_owned(), "/s".to_owned())],
+        }
     }
 
     #[test]
@@ -45,7 +50,10 @@ mod tests {
         let before = "# mine\nmodel = \"big\"\n\n[mcp_servers.other]\ncommand = \"x\" # keep\n";
         let after = with_server(before, "skillz", &entry()).expect("added");
         assert!(after.starts_with(before), "{after}");
-        assert!(after.contains("[mcp_servers.skillz]\ncommand = \"/bin/skillz\"\nargs = []\nenv = { SKILLZ_HOME = \"/s\" }\n"), "{after}");
+        assert!(
+            after.contains("[mcp_servers.skillz]\ncommand = \"/bin/skillz\"\nargs = []\nenv = { SKILLZ_HOME = \"/s\" }\n"),
+            "{after}"
+        );
         assert_eq!(with_server(&after, "skillz", &entry()).expect("again"), after);
     }
 
