@@ -63,14 +63,33 @@ pub(crate) struct ReplyError {
 /// From a worker to the server. After `Done`, `Failed`, `Unsupported` or `Prepared` the run is over.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
-    Request { run: u64, id: u32, request: Request },
-    Printed { run: u64, text: String },
-    Done { run: u64, result: Value },
-    Failed { run: u64, failure: Failure },
+    Request {
+        run: u64,
+        id: u32,
+        request: Request,
+    },
+    Printed {
+        run: u64,
+        text: String,
+    },
+    Done {
+        run: u64,
+        result: Value,
+    },
+    Failed {
+        run: u64,
+        failure: Failure,
+    },
     /// The program needs what this interpreter lacks. Nothing of it has run.
-    Unsupported { run: u64, reason: String },
+    Unsupported {
+        run: u64,
+        reason: String,
+    },
     /// The program as a real interpreter runs it.
-    Prepared { run: u64, prepared: PreparedProgram },
+    Prepared {
+        run: u64,
+        prepared: PreparedProgram,
+    },
 }
 
 /// A program changed for a real interpreter.
@@ -197,7 +216,12 @@ mod tests {
 
     #[test]
     fn messages_survive_the_way_and_ends_are_seen() {
-        let reply = ToWorker::Reply(Reply { run: 7, id: 3, budget_ms: 20, result: Ok(json!({"big": 9_007_199_254_740_993_i64, "t": "é\u{0}"})) });
+        let reply = ToWorker::Reply(Reply {
+            run: 7,
+            id: 3,
+            budget_ms: 20,
+            result: Ok(json!({"big": 9_007_199_254_740_993_i64, "t": "é\u{0}"})),
+        });
         let mut bytes = Vec::new();
         write(&mut bytes, &reply).expect("written");
         write(&mut bytes, &reply).expect("written");

@@ -84,15 +84,22 @@ impl Names {
 /// The names of a tool's parameters, required ones first, as its signature shows them.
 fn parameters(tool: &Tool) -> Vec<&str> {
     let schema = tool.input_schema.as_value();
-    let required: Vec<&str> = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let all = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|properties| properties.keys().map(String::as_str));
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let all = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|properties| properties.keys().map(String::as_str));
     let (first, rest): (Vec<&str>, Vec<&str>) = all.partition(|name| required.contains(name));
     first.into_iter().chain(rest).collect()
 }
 
 /// Tools whose names resemble a word, the closest first.
 pub(crate) fn closest<'a>(word: &str, tools: &'a [Arc<Tool>]) -> Vec<&'a str> {
-    let plain = |name: &str| name.chars().filter(|part| part.is_ascii_alphanumeric()).map(|part| part.to_ascii_lowercase()).collect::<Vec<char>>();
+    let plain = |name: &str| {
+        name.chars().filter(char::is_ascii_alphanumeric).map(|part| part.to_ascii_lowercase()).collect::<Vec<char>>()
+    };
     let word = plain(word);
     let most = word.len() / 3 + 1;
     let mut near: Vec<(usize, &str)> = tools
@@ -158,7 +165,13 @@ mod tests {
         let tool = |name: &&str| {
             let mut manifest = Manifest::new(*name, "A tool", ToolKind::Script);
             manifest.input_schema = Some(json!({"type": "object", "required": ["b"], "properties": {"a": {}, "b": {}, "c": {}}}));
-            Arc::new(Tool::new(ToolName::for_existing(name).expect("valid"), Version::FIRST, "/nowhere".into(), manifest, "h".into()))
+            Arc::new(Tool::new(
+                ToolName::for_existing(name).expect("valid"),
+                Version::FIRST,
+                "/nowhere".into(),
+                manifest,
+                "h".into(),
+            ))
         };
         names.iter().map(tool).collect()
     }
@@ -184,7 +197,9 @@ mod tests {
         let names = Names::in_program("t", &tools);
         let bind = |positional: Value, named: Value| {
             let positional = positional.as_array().cloned().expect("an array");
-            names.bind(Call { name: "t".to_owned(), positional, named: named.as_object().cloned().expect("an object") }).map(|(_, arguments)| Value::Object(arguments))
+            names
+                .bind(Call { name: "t".to_owned(), positional, named: named.as_object().cloned().expect("an object") })
+                .map(|(_, arguments)| Value::Object(arguments))
         };
         assert_eq!(bind(json!([1]), json!({})), Ok(json!({"b": 1})));
         assert_eq!(bind(json!([1, 2]), json!({"c": 3})), Ok(json!({"b": 1, "a": 2, "c": 3})));

@@ -16,7 +16,7 @@ use tokio::{
 use crate::{request::CodeSettings, wire::Wire, worker::WORKER_ARGUMENT};
 
 /// Idle workers end after this time.
-const IDLE_TIME: Duration = Duration::from_secs(300);
+const IDLE_TIME: Duration = Duration::from_mins(5);
 /// A worker ends after so many runs: whatever an interpreter leaves behind goes with it.
 const MOST_RUNS: u32 = 500;
 /// How much of a worker's stderr is kept, in bytes.

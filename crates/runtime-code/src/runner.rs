@@ -75,7 +75,12 @@ impl CodeRunner {
         }
     }
 
-    async fn run_in_process(&self, request: &CodeRequest, host: Arc<dyn Host>, trust: native::Trust) -> Result<CodeResult, CodeFailure> {
+    async fn run_in_process(
+        &self,
+        request: &CodeRequest,
+        host: Arc<dyn Host>,
+        trust: native::Trust,
+    ) -> Result<CodeResult, CodeFailure> {
         let mut run = self.start(request, host);
         let first = ToWorker::Prepare(run.program.clone());
         let prepared = match self.drive(&mut run, &first).await? {
@@ -106,7 +111,16 @@ impl CodeRunner {
             original: String::new(),
             lines: Vec::new(),
         };
-        let session = Session { run, host, names, clock: request.clock.clone(), output_bytes, stdout: String::new(), calls: Vec::new(), is_heard: false };
+        let session = Session {
+            run,
+            host,
+            names,
+            clock: request.clock.clone(),
+            output_bytes,
+            stdout: String::new(),
+            calls: Vec::new(),
+            is_heard: false,
+        };
         Run { session, program }
     }
 
@@ -159,11 +173,19 @@ fn finish(ended: Ended, session: Session, request: &CodeRequest) -> Result<CodeR
         Ended::Done(result) => return Ok(CodeResult { result, stdout: session.stdout, calls: session.calls }),
         Ended::Failed(failure) => failure,
         Ended::TimedOut { waiting_for } => {
-            let waiting = if waiting_for.is_empty() { String::new() } else { format!(" while it waited for `{}`", waiting_for.join("`, `")) };
+            let waiting = if waiting_for.is_empty() {
+                String::new()
+            } else {
+                format!(" while it waited for `{}`", waiting_for.join("`, `"))
+            };
             Failure { kind: FailureKind::Time, message: waiting, traceback: None }
         }
-        Ended::Unsupported(reason) | Ended::Lost(reason) => Failure { kind: FailureKind::Exception, message: reason, traceback: None },
-        Ended::Prepared(_) => Failure { kind: FailureKind::Exception, message: "It was only prepared".to_owned(), traceback: None },
+        Ended::Unsupported(reason) | Ended::Lost(reason) => {
+            Failure { kind: FailureKind::Exception, message: reason, traceback: None }
+        }
+        Ended::Prepared(_) => {
+            Failure { kind: FailureKind::Exception, message: "It was only prepared".to_owned(), traceback: None }
+        }
     };
     let Failure { kind, message, traceback } = failure;
     let memory = request.limits.memory_bytes >> 20;
@@ -184,7 +206,11 @@ fn finish(ended: Ended, session: Session, request: &CodeRequest) -> Result<CodeR
         }
         FailureKind::Output => {
             let message = format!("The program was stopped: {}", lower_first(&message));
-            failed(ErrorKind::LimitExceeded, message, "Print only what you need to read; large data can stay in variables or go to a tool")
+            failed(
+                ErrorKind::LimitExceeded,
+                message,
+                "Print only what you need to read; large data can stay in variables or go to a tool",
+            )
         }
         FailureKind::Result => {
             let hint = "End with a value of dicts, lists, texts, numbers, booleans and None";
@@ -211,7 +237,9 @@ fn hint_for(message: &str, request: &CodeRequest) -> Option<String> {
     let (name, _) = python.or(javascript)?;
     let near = closest(name, &request.tools);
     if near.is_empty() {
-        return Some("`skillz.search(\"...\")` finds tools by what they do; `call(\"name\", {...})` reaches each by its name".to_owned());
+        return Some(
+            "`skillz.search(\"...\")` finds tools by what they do; `call(\"name\", {...})` reaches each by its name".to_owned(),
+        );
     }
     Some(format!("Tools with such a name: `{}`. `call(\"name\", {{...}})` reaches each by its name", near.join("`, `")))
 }

@@ -33,7 +33,9 @@ pub(crate) enum Ended {
     Unsupported(String),
     Prepared(PreparedProgram),
     /// Its time was up, and it said nothing more.
-    TimedOut { waiting_for: Vec<String> },
+    TimedOut {
+        waiting_for: Vec<String>,
+    },
     /// The pipe broke: the process has died.
     Lost(String),
 }
@@ -161,7 +163,9 @@ async fn serve(host: &dyn Host, method: &str, params: Value) -> Result<Value, Re
             dispatch_notification(host, method, params);
             Ok(Value::Null)
         }
-        _ => dispatch_request(host, method, params).await.map_err(|error| ReplyError { message: error.message, data: error.data }),
+        _ => {
+            dispatch_request(host, method, params).await.map_err(|error| ReplyError { message: error.message, data: error.data })
+        }
     }
 }
 

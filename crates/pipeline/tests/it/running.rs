@@ -318,7 +318,7 @@ fn call(steps: Value, hash: &str, timeout: Duration) -> ToolCall {
 async fn the_runtime_runs_versions_apart_and_within_their_time() {
     let runtime = PipelineRuntime::new(Arc::new(Tools::standard()));
     let host = Arc::new(TestHost::default());
-    let long = Duration::from_secs(60);
+    let long = Duration::from_mins(1);
     let count = json!([{"tool": "count_words", "args": {"text": "$input.text"}}]);
     let upper = json!([{"tool": "upper", "args": {"text": "$input.text"}}]);
     for (steps, hash, expected) in [

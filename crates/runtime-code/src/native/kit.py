@@ -1,5 +1,8 @@
 """What a program in a real Python finds: tools, `call`, `skillz`. Speaks the workers' protocol over stdin and stdout."""
-import ast, asyncio, inspect, json, linecache, os, struct, sys, threading, traceback
+import ast, json, os, struct, sys, threading
+
+# `asyncio`, `traceback` and `linecache` are imported where they are needed: they take longer than most programs.
+CO_COROUTINE = 0x80
 
 # The pipes are the protocol's: whatever else the process or its children print goes to stderr.
 _input, _output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -70,6 +73,8 @@ class Link:
             return value_of(self.replies.pop(number))
 
     async def wait_later(self, number):
+        import asyncio
+
         loop = asyncio.get_running_loop()
         with self.lock:
             if number in self.replies:
@@ -129,7 +134,7 @@ def plain(value, depth=0):
         return value if value == value and value not in (float("inf"), float("-inf")) else None
     if isinstance(value, dict):
         return {key if isinstance(key, str) else json.dumps(plain(key)): plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)) or inspect.isgenerator(value):
+    if isinstance(value, (list, tuple, set, frozenset)) or (hasattr(value, "__next__") and hasattr(value, "gi_frame")):
         return [plain(item, depth + 1) for item in value]
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace")
@@ -180,6 +185,8 @@ def request(method, params):
 
 
 def sleep(seconds, result=None):
+    import asyncio
+
     return asyncio.sleep(seconds, result)
 
 
@@ -188,10 +195,12 @@ async def value_later(value):
 
 
 def future(value):
-    return value if inspect.isawaitable(value) else value_later(value)
+    return value if hasattr(value, "__await__") or hasattr(value, "cr_await") else value_later(value)
 
 
 def gather(*items, **options):
+    import asyncio
+
     return asyncio.gather(*[future(item) for item in items], **options)
 
 
@@ -277,15 +286,22 @@ def execute(program):
         tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     code = compile(tree, FILE_NAME, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     names = namespace_for(program["tools"])
-    if code.co_flags & inspect.CO_COROUTINE:
+    if code.co_flags & CO_COROUTINE:
+        import asyncio
+
         asyncio.run(eval(code, names))
     else:
         exec(code, names)
     return names.get("_skillz_result")
 
 
-def failure(error):
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE_NAME]
+def failure(error, source):
+    import linecache, traceback
+
+    linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(True), FILE_NAME)
+    frames = traceback.extract_tb(error.__traceback__)
+    # Without columns: those of the prepared program are not those of the original.
+    frames = [traceback.FrameSummary(FILE_NAME, frame.lineno, frame.name) for frame in frames if frame.filename == FILE_NAME]
     summary = "".join(traceback.format_exception_only(type(error), error)).strip().replace("__main__.", "")
     text = "Traceback (most recent call last):\n" + "".join(traceback.format_list(frames[-20:])) + summary
     line = f" (line {frames[-1].lineno})" if frames else ""
@@ -296,7 +312,6 @@ def main():
     program = link.read()["Run"]
     link.run = program["run"]
     source = program.get("original") or program["code"]
-    linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(True), FILE_NAME)
     sys.stdout = Printer()
     threading.Thread(target=link.listen, daemon=True).start()
     if sys.argv[-1] == "strict":
@@ -312,7 +327,7 @@ def main():
             result = None
         link.send("Done", result=plain(result))
     except BaseException as error:
-        link.send("Failed", failure=failure(error))
+        link.send("Failed", failure=failure(error, source))
     os._exit(0)
 
 

@@ -89,7 +89,9 @@ async fn end(mut child: Child) {
 fn lost(exit: Option<Exit>, stderr: &str, reason: &str) -> Ended {
     let (kind, message) = match exit {
         Some(Exit::MemoryLimit) => (FailureKind::Memory, String::new()),
-        Some(Exit::ProcessLimit) => (FailureKind::Exception, format!("It started more than {MOST_PROCESSES} processes and threads")),
+        Some(Exit::ProcessLimit) => {
+            (FailureKind::Exception, format!("It started more than {MOST_PROCESSES} processes and threads"))
+        }
         Some(Exit::Code(code)) => (FailureKind::Exception, format!("Its process ended with exit code {code}")),
         Some(Exit::Signal(signal)) => (FailureKind::Exception, format!("Its process was ended by signal {signal}")),
         None => (FailureKind::Exception, format!("Its process broke off ({reason})")),
@@ -181,8 +183,13 @@ fn node(
     let made = write("program.mjs", &program)
         .and_then(|()| write("runner.mjs", NODE_RUNNER))
         .and_then(|()| write("kit.cjs", &format!("module.exports = {JAVASCRIPT_KIT};")))
-        .and_then(|()| environment.map_or(Ok(()), |environment| link(&environment.directory.join("node_modules"), &folder.join("node_modules"))));
-    made.map_err(|error| ToolError::new(ErrorKind::Unavailable, format!("The program could not be written to its working folder: {error}")))?;
+        .and_then(|()| {
+            environment
+                .map_or(Ok(()), |environment| link(&environment.directory.join("node_modules"), &folder.join("node_modules")))
+        });
+    made.map_err(|error| {
+        ToolError::new(ErrorKind::Unavailable, format!("The program could not be written to its working folder: {error}"))
+    })?;
     let mode = if trust == Trust::Fallback { "strict" } else { "open" };
     let arguments = vec![OsString::from("--preserve-symlinks"), folder.join("runner.mjs").into_os_string(), OsString::from(mode)];
     Ok(Command {

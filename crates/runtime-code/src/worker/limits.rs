@@ -118,23 +118,56 @@ pub(crate) fn confine() {}
 #[cfg(target_os = "linux")]
 fn filter() -> Result<seccompiler::BpfProgram, Box<dyn std::error::Error>> {
     use libc::{
-        SYS_brk, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_exit, SYS_exit_group, SYS_fstat, SYS_futex, SYS_getcpu, SYS_getpid,
-        SYS_getrandom, SYS_gettid, SYS_gettimeofday, SYS_lseek, SYS_madvise, SYS_mmap, SYS_mprotect, SYS_mremap, SYS_munmap, SYS_nanosleep,
-        SYS_ppoll, SYS_pread64, SYS_prlimit64, SYS_read, SYS_readv, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigprocmask,
-        SYS_rt_sigreturn, SYS_sched_getaffinity, SYS_sched_yield, SYS_set_robust_list, SYS_sigaltstack, SYS_tgkill, SYS_write, SYS_writev,
+        SYS_brk, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_exit, SYS_exit_group, SYS_fstat, SYS_futex, SYS_getcpu,
+        SYS_getpid, SYS_getrandom, SYS_gettid, SYS_gettimeofday, SYS_lseek, SYS_madvise, SYS_mmap, SYS_mprotect, SYS_mremap,
+        SYS_munmap, SYS_nanosleep, SYS_ppoll, SYS_pread64, SYS_prlimit64, SYS_read, SYS_readv, SYS_restart_syscall, SYS_rseq,
+        SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sched_getaffinity, SYS_sched_yield, SYS_set_robust_list,
+        SYS_sigaltstack, SYS_tgkill, SYS_write, SYS_writev,
     };
     use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
     let allowed = [
-        SYS_brk, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_exit, SYS_exit_group, SYS_fstat, SYS_futex, SYS_getcpu, SYS_getpid,
-        SYS_getrandom, SYS_gettid, SYS_gettimeofday, SYS_lseek, SYS_madvise, SYS_mmap, SYS_mprotect, SYS_mremap, SYS_munmap, SYS_nanosleep,
-        SYS_ppoll, SYS_pread64, SYS_read, SYS_readv, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
-        SYS_sched_getaffinity, SYS_sched_yield, SYS_set_robust_list, SYS_sigaltstack, SYS_write, SYS_writev,
+        SYS_brk,
+        SYS_clock_gettime,
+        SYS_clock_nanosleep,
+        SYS_close,
+        SYS_exit,
+        SYS_exit_group,
+        SYS_fstat,
+        SYS_futex,
+        SYS_getcpu,
+        SYS_getpid,
+        SYS_getrandom,
+        SYS_gettid,
+        SYS_gettimeofday,
+        SYS_lseek,
+        SYS_madvise,
+        SYS_mmap,
+        SYS_mprotect,
+        SYS_mremap,
+        SYS_munmap,
+        SYS_nanosleep,
+        SYS_ppoll,
+        SYS_pread64,
+        SYS_read,
+        SYS_readv,
+        SYS_restart_syscall,
+        SYS_rseq,
+        SYS_rt_sigaction,
+        SYS_rt_sigprocmask,
+        SYS_rt_sigreturn,
+        SYS_sched_getaffinity,
+        SYS_sched_yield,
+        SYS_set_robust_list,
+        SYS_sigaltstack,
+        SYS_write,
+        SYS_writev,
     ];
     let first_is = |value: u64| -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
         let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?;
         Ok(vec![SeccompRule::new(vec![condition])?])
     };
-    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> = allowed.into_iter().map(|call| (call, Vec::new())).collect();
+    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
+        allowed.into_iter().map(|call| (call, Vec::new())).collect();
     // Its own limits, and a signal to itself: that is how a process aborts.
     rules.insert(SYS_prlimit64, first_is(0)?);
     rules.insert(SYS_tgkill, first_is(u64::from(std::process::id()))?);

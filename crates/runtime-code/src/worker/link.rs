@@ -2,8 +2,7 @@
 
 use std::{
     collections::HashMap,
-    io,
-    process,
+    io, process,
     sync::mpsc::{Receiver, RecvTimeoutError},
     time::{Duration, Instant},
 };

@@ -67,7 +67,10 @@ async fn javascript_has_the_language_only() {
         .check(
             &options,
             &[
-                ("typeof globalThis.process + typeof globalThis.require + typeof globalThis.Deno", json!("undefinedundefinedundefined")),
+                (
+                    "typeof globalThis.process + typeof globalThis.require + typeof globalThis.Deno",
+                    json!("undefinedundefinedundefined"),
+                ),
                 ("Object.getOwnPropertyNames(globalThis).filter((n) => /native|bridge|host|fs|net|sock/i.test(n))", json!([])),
             ],
         )

@@ -72,9 +72,18 @@ async fn tools_are_functions() {
                 ("['a', 'b'].map((text) => shout({text}))", json!(["A", "B"])),
                 ("const word_count = () => 'mine'; word_count()", json!("mine")),
                 ("let s = ''; for (const text of ['a', 'b']) s += await shout({text}); s", json!("AB")),
-                ("try { await fail() } catch (e) { [e.name, e instanceof ToolError, e instanceof Error, e.data.code] }", json!(null)),
-                ("let r; try { await fail() } catch (e) { r = [e.name, e instanceof ToolError, e.data.code] }\nr", json!(["ToolError", true, 3])),
-                ("(await Promise.allSettled([fail(), shout({text: 'a'})])).map((r) => r.status)", json!(["rejected", "fulfilled"])),
+                (
+                    "try { await fail() } catch (e) { [e.name, e instanceof ToolError, e instanceof Error, e.data.code] }",
+                    json!(null),
+                ),
+                (
+                    "let r; try { await fail() } catch (e) { r = [e.name, e instanceof ToolError, e.data.code] }\nr",
+                    json!(["ToolError", true, 3]),
+                ),
+                (
+                    "(await Promise.allSettled([fail(), shout({text: 'a'})])).map((r) => r.status)",
+                    json!(["rejected", "fulfilled"]),
+                ),
                 ("await Promise.race([shout({text: 'a'}), new Promise(() => {})])", json!("A")),
             ],
         )
@@ -108,7 +117,16 @@ async fn typescript_is_stripped_of_its_types() {
             ],
         )
         .await;
-    let text = ToolError::from(bench.run_with("interface A {\n  x: number\n}\n\nfunction f(a: A): never {\n  throw new Error('bad');\n}\nf({x: 1});", &typescript()).await.expect_err("throws")).text();
+    let text = ToolError::from(
+        bench
+            .run_with(
+                "interface A {\n  x: number\n}\n\nfunction f(a: A): never {\n  throw new Error('bad');\n}\nf({x: 1});",
+                &typescript(),
+            )
+            .await
+            .expect_err("throws"),
+    )
+    .text();
     assert!(text.contains("Error: bad (line 6)") && text.contains("at f (code.js:6)\n        throw new Error('bad');"), "{text}");
     bench.check_failures(&typescript(), &[("const a: = 1", "SyntaxError"), ("let x: number = ;", "SyntaxError")]).await;
 }
@@ -116,10 +134,16 @@ async fn typescript_is_stripped_of_its_types() {
 #[tokio::test]
 async fn failures_say_where() {
     let bench = Bench::new();
-    let failure = bench.javascript("console.log('before');\nasync function f() {\n  await fail();\n}\nawait f();").await.expect_err("nobody catches it");
+    let failure = bench
+        .javascript("console.log('before');\nasync function f() {\n  await fail();\n}\nawait f();")
+        .await
+        .expect_err("nobody catches it");
     assert_eq!((failure.stdout.as_str(), failure.calls.len()), ("before\n", 1));
     let text = ToolError::from(failure).text();
-    assert!(text.contains("The program failed: ToolError: `fail` ended with exit code 3") && text.contains("code.js:3"), "{text}");
+    assert!(
+        text.contains("The program failed: ToolError: `fail` ended with exit code 3") && text.contains("code.js:3"),
+        "{text}"
+    );
     bench
         .check_failures(
             &javascript(),
@@ -161,7 +185,10 @@ async fn the_kit_reaches_the_host() {
                 ("(await skillz.describe('word_count')).name", json!("word_count")),
                 ("await skillz.memory.set('k', {a: 1}); await skillz.memory.get('k')", json!({"a": 1})),
                 ("await skillz.memory.get('k')", json!({"a": 1})),
-                ("[await skillz.memory.list(), await skillz.memory.delete('k'), await skillz.memory.get('k')]", json!([["k"], true, null])),
+                (
+                    "[await skillz.memory.list(), await skillz.memory.delete('k'), await skillz.memory.get('k')]",
+                    json!([["k"], true, null]),
+                ),
                 ("await skillz.ask('name?', {})", json!({"answer": "name?"})),
                 ("await skillz.sample('hi')", json!("hi")),
                 ("await skillz.log('one'); await skillz.progress(1, 2); await skillz.call('add', {a: 1, b: 2})", json!(3)),
@@ -175,7 +202,9 @@ async fn the_kit_reaches_the_host() {
 async fn nothing_is_left_for_the_next_run() {
     let bench = Bench::new();
     bench.javascript("globalThis.x = 5; Array.prototype.leak = 1; Object.prototype.leak = 2; call = null").await.ok();
-    bench.check(&javascript(), &[("[typeof x, [].leak, ({}).leak, typeof call]", json!(["undefined", null, null, "function"]))]).await;
+    bench
+        .check(&javascript(), &[("[typeof x, [].leak, ({}).leak, typeof call]", json!(["undefined", null, null, "function"]))])
+        .await;
 }
 
 #[tokio::test]

@@ -25,7 +25,10 @@ async fn endless_programs_end_at_their_limit() {
         (Language::Python, "print('first')\nsum(range(10**12))"),
         (Language::JavaScript, "console.log('first'); while (true) {}"),
         (Language::JavaScript, "console.log('first'); try { while (true) {} } finally { while (true) {} }"),
-        (Language::JavaScript, "console.log('first'); const f = () => Promise.resolve().then(f); await f(); await new Promise(() => f())"),
+        (
+            Language::JavaScript,
+            "console.log('first'); const f = () => Promise.resolve().then(f); await f(); await new Promise(() => f())",
+        ),
         (Language::JavaScript, "console.log('first'); await slow()"),
         (Language::JavaScript, "console.log('first'); await new Promise((r) => setTimeout(r, 1e7))"),
         (Language::JavaScript, "console.log('first'); setInterval(() => {}, 1); await new Promise(() => {})"),
@@ -61,7 +64,15 @@ async fn memory_is_bounded() {
         let options = Options { language, memory_mb: 64, ..Options::default() };
         let failure = bench.run_with(code, &options).await.expect_err(code);
         let text = ToolError::from(failure).text();
-        let says_so = ["needed more than its 64 MiB of memory", "MemoryError", "invalid string length", "OverflowError", "RangeError", "invalid array", "string too long"];
+        let says_so = [
+            "needed more than its 64 MiB of memory",
+            "MemoryError",
+            "invalid string length",
+            "OverflowError",
+            "RangeError",
+            "invalid array",
+            "string too long",
+        ];
         assert!(says_so.iter().any(|part| text.contains(part)), "{code}\n{text}");
     }
     bench.check(&Options::default(), &[("len('a' * 1000000)", json!(1_000_000))]).await;
@@ -82,8 +93,14 @@ async fn recursion_is_bounded() {
             ],
         )
         .await;
-    bench.check(&python, &[("def f(n):\n    return f(n + 1)\ntry:\n    f(0)\nexcept RecursionError:\n    r = 'caught'\nr", json!("caught"))]).await;
-    let deep = [format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000)), format!("{}{}", "[".repeat(100_000), "]".repeat(100_000))];
+    bench
+        .check(
+            &python,
+            &[("def f(n):\n    return f(n + 1)\ntry:\n    f(0)\nexcept RecursionError:\n    r = 'caught'\nr", json!("caught"))],
+        )
+        .await;
+    let deep =
+        [format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000)), format!("{}{}", "[".repeat(100_000), "]".repeat(100_000))];
     for code in &deep {
         assert!(bench.python(code).await.is_err());
     }
@@ -142,13 +159,40 @@ async fn dropping_a_run_stops_the_program_and_its_calls() {
     bench.check(&Options::default(), &[("1", json!(1))]).await;
 }
 
+/// Beside the interpreter stands the kernel: a worker that was broken out of could not open a file.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn workers_have_given_their_system_calls_up() {
+    let bench = Bench::new();
+    bench.check(&Options::default(), &[("1", json!(1))]).await;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let processes = std::fs::read_dir("/proc").expect("proc is there").flatten();
+        let workers = processes.filter(|process| {
+            std::fs::read(process.path().join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains("__code_worker"))
+        });
+        let filtered = workers.filter(|worker| {
+            std::fs::read_to_string(worker.path().join("status"))
+                .is_ok_and(|status| status.lines().any(|line| line == "Seccomp:\t2"))
+        });
+        if filtered.count() > 0 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no worker has a filter");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test]
 async fn runs_beside_each_other_do_not_meet() {
     let bench = Bench::new();
     let programs = (0..24).map(|number| {
         let bench = &bench;
         async move {
-            let code = format!("import asyncio\nx = {number}\nprint(x)\nr = await asyncio.gather(add(a=x, b=1), add(a=x, b=2))\nprint(x)\nr");
+            let code = format!(
+                "import asyncio\nx = {number}\nprint(x)\nr = await asyncio.gather(add(a=x, b=1), add(a=x, b=2))\nprint(x)\nr"
+            );
             (number, bench.python(&code).await)
         }
     });

@@ -1,4 +1,11 @@
 //! Programs as their callers see them, through real workers and real interpreters.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "this is a test, helpers included"
+)]
 
 mod escapes;
 mod javascript;

@@ -156,7 +156,12 @@ async fn failures_of_tools_are_exceptions() {
     let error = ToolError::from(failure);
     assert_eq!(error.kind, ErrorKind::Failed);
     let text = error.text();
-    for part in ["The program failed: RuntimeError: `fail` ended with exit code 3", "Printed before:\nbefore", "File \"code.py\", line 3, in f\n    return fail()", "line 4, in <module>\n    f()"] {
+    for part in [
+        "The program failed: RuntimeError: `fail` ended with exit code 3",
+        "Printed before:\nbefore",
+        "File \"code.py\", line 3, in f\n    return fail()",
+        "line 4, in <module>\n    f()",
+    ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
 }
@@ -165,7 +170,10 @@ async fn failures_of_tools_are_exceptions() {
 async fn tracebacks_show_the_programs_own_lines() {
     let bench = Bench::new();
     for (code, part) in [
-        ("import asyncio\n\nasync def f():\n    x = await shout(text='a')\n    raise ValueError('bad')\nawait f()", "line 5, in f\n    raise ValueError('bad')\nValueError: bad"),
+        (
+            "import asyncio\n\nasync def f():\n    x = await shout(text='a')\n    raise ValueError('bad')\nawait f()",
+            "line 5, in f\n    raise ValueError('bad')\nValueError: bad",
+        ),
         ("import skillz\nskillz.search('x')\n1 / 0", "line 3, in <module>\n    1 / 0\nZeroDivisionError"),
         ("x = {\n  'a': 1,\n}\nx['b']", "line 4, in <module>\n    x['b']\nKeyError"),
         ("return (1 /\n  0)", "ZeroDivisionError"),
@@ -220,11 +228,17 @@ async fn the_kit_reaches_the_host() {
                 ("from skillz import memory, call\nmemory.set('x', 1)\ncall('add', {'a': memory.get('x'), 'b': 1})", json!(2)),
                 ("import skillz as s\ns.call('add', a=1, b=2)", json!(3)),
                 ("skillz.ask('name?', {'type': 'object'})", json!({"answer": "name?"})),
-                ("try:\n    skillz.ask('no', {})\nexcept Exception as e:\n    r = str(e)\nr", json!("The user did not answer: decline")),
+                (
+                    "try:\n    skillz.ask('no', {})\nexcept Exception as e:\n    r = str(e)\nr",
+                    json!("The user did not answer: decline"),
+                ),
                 ("skillz.sample('hi')", json!("hi")),
                 ("skillz.log('one')\nskillz.progress(1, 2, 'half')\n1", json!(1)),
                 ("await skillz.memory.get('x')", json!(1)),
-                ("try:\n    skillz.resources.read('skillz://x')\nexcept Exception as e:\n    r = str(e)\nr", json!("There is no resource `skillz://x`")),
+                (
+                    "try:\n    skillz.resources.read('skillz://x')\nexcept Exception as e:\n    r = str(e)\nr",
+                    json!("There is no resource `skillz://x`"),
+                ),
             ],
         )
         .await;
@@ -240,6 +254,13 @@ async fn nothing_is_left_for_the_next_run() {
 }
 
 #[tokio::test]
+async fn a_gap_that_shows_after_calls_is_named() {
+    let failure = Bench::new().python("f = '%s'\nshout(text='a')\nf % 1").await.expect_err("a gap");
+    assert_eq!(failure.calls.len(), 1);
+    assert!(failure.error.text().contains("The embedded interpreter lacks this; `runtime: \"process\"` runs the real one"), "{}", failure.error);
+}
+
+#[tokio::test]
 async fn what_is_missing_is_said_before_anything_has_run() {
     let bench = Bench::new();
     for (code, part) in [
@@ -252,6 +273,9 @@ async fn what_is_missing_is_said_before_anything_has_run() {
         assert_eq!(failure.stdout, "", "{code}");
         assert_eq!(failure.error.kind, ErrorKind::Unavailable, "{code}");
         let text = failure.error.text();
-        assert!(text.contains("The program cannot run embedded: ") && text.contains(part) && text.contains("`process`"), "{text}");
+        assert!(
+            text.contains("The program cannot run embedded: ") && text.contains(part) && text.contains("`process`"),
+            "{text}"
+        );
     }
 }

@@ -17,7 +17,8 @@ use skillz_process::Launcher;
 use skillz_runtime_code::{CodeFailure, CodeRequest, CodeResult, CodeRunner, CodeSettings, Language, Runtime};
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{
-    Answer, AnswerAction, CallClock, EffectiveLimits, ErrorKind, Host, LogLevel, Manifest, Progress, Tool, ToolError, ToolKind, ToolName, Version,
+    Answer, AnswerAction, CallClock, EffectiveLimits, ErrorKind, Host, LogLevel, Manifest, Progress, Tool, ToolError, ToolKind,
+    ToolName, Version,
 };
 use tempfile::TempDir;
 
@@ -38,16 +39,20 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { language: Language::Python, runtime: Runtime::Embedded, timeout: Duration::from_secs(60), memory_mb: 256 }
+        Self { language: Language::Python, runtime: Runtime::Embedded, timeout: Duration::from_mins(1), memory_mb: 256 }
     }
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::confined_by(SandboxKind::None)
+    }
+
+    pub(crate) fn confined_by(sandbox: SandboxKind) -> Self {
         let scratch = tempfile::tempdir().expect("a folder");
         let program = std::env::current_exe().expect("this binary");
         let settings = CodeSettings {
-            launcher: Launcher::new(program.clone(), SandboxKind::None),
+            launcher: Launcher::new(program.clone(), sandbox),
             program,
             workers: 4,
             find_program: Arc::new(find_program),
@@ -103,17 +108,26 @@ impl Bench {
     }
 }
 
+/// Looks where interpreters are, as the server does; all of PATH, since machines differ.
+#[expect(clippy::disallowed_methods, reason = "the test stands for whoever finds programs")]
 fn find_program(name: &str) -> Result<Program, String> {
-    let places = ["/usr/bin", "/usr/local/bin", "/root/.nvm/versions/node/v20.20.2/bin", "/bin"];
-    let found = places.iter().map(|place| PathBuf::from(place).join(name)).find(|path| path.exists());
-    let path = found.ok_or_else(|| format!("`{name}` was not found in {}", places.join(", ")))?;
-    Ok(Program { path, visible: Vec::new() })
+    let path = std::env::var("PATH").unwrap_or_default();
+    // The system's own come first: shims of version managers start slowly.
+    let places = ["/usr/bin", "/usr/local/bin"].into_iter().chain(path.split(':')).map(PathBuf::from);
+    let path =
+        places.map(|place| place.join(name)).find(|path| path.exists()).ok_or_else(|| format!("`{name}` is not on PATH"))?;
+    let real = path.canonicalize().map_err(|error| error.to_string())?;
+    // An interpreter's own folder holds what it needs, unless it is the system's.
+    let home = real.parent().and_then(|bin| bin.parent()).filter(|home| *home != std::path::Path::new("/usr")).map(PathBuf::from);
+    Ok(Program { path: real, visible: home.into_iter().collect() })
 }
 
 /// The tools that programs may call.
 pub(crate) fn tools() -> Vec<Arc<Tool>> {
-    let text = json!({"type": "object", "required": ["text"], "properties": {"limit": {"type": "integer"}, "text": {"type": "string"}}});
-    let pair = json!({"type": "object", "required": ["a", "b"], "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}});
+    let text =
+        json!({"type": "object", "required": ["text"], "properties": {"limit": {"type": "integer"}, "text": {"type": "string"}}});
+    let pair =
+        json!({"type": "object", "required": ["a", "b"], "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}});
     let tools = [
         ("word_count", text.clone()),
         ("shout", text),
@@ -129,7 +143,13 @@ pub(crate) fn tools() -> Vec<Arc<Tool>> {
     let tool = |(name, schema): (&str, Value)| {
         let mut manifest = Manifest::new(name, "A tool of the tests", ToolKind::Script);
         manifest.input_schema = Some(schema);
-        Arc::new(Tool::new(ToolName::for_existing(name).expect("valid"), Version::FIRST, PathBuf::new(), manifest, "hash".to_owned()))
+        Arc::new(Tool::new(
+            ToolName::for_existing(name).expect("valid"),
+            Version::FIRST,
+            PathBuf::new(),
+            manifest,
+            "hash".to_owned(),
+        ))
     };
     tools.into_iter().map(tool).collect()
 }

@@ -4,7 +4,11 @@ mod outbox;
 mod prepare;
 mod trace;
 
-use std::{cell::Cell, rc::Rc, time::{Duration, Instant}};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Function, Object, Runtime, context::EvalOptions};
 use serde_json::Value;
@@ -46,7 +50,9 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
 /// Checks a program and wraps it as for a run, for the machine's own interpreter.
 pub(crate) fn prepare_only(program: &Program) -> Outcome {
     match prepare::prepare(program, prepare::Target::Process) {
-        Ok(prepared) => Outcome::Prepared(PreparedProgram { lines: prepared.lines(), text: prepared.text, header: prepared.header }),
+        Ok(prepared) => {
+            Outcome::Prepared(PreparedProgram { lines: prepared.lines(), text: prepared.text, header: prepared.header })
+        }
         Err(failure) => Outcome::Failed(failure),
     }
 }
@@ -127,7 +133,11 @@ impl<'a> Engine<'a> {
             let timer: f64 = next_timer.call(())?;
             if timer < 0.0 && self.outbox.open() == 0 {
                 let message = "The program waits for something that never comes: no call and no timer is left";
-                return Ok(Outcome::Failed(Failure { kind: FailureKind::Exception, message: message.to_owned(), traceback: None }));
+                return Ok(Outcome::Failed(Failure {
+                    kind: FailureKind::Exception,
+                    message: message.to_owned(),
+                    traceback: None,
+                }));
             }
             let wait = if timer < 0.0 { LONGEST_WAIT } else { Duration::from_secs_f64(timer / 1e3).min(LONGEST_WAIT) };
             match self.link.wait(wait) {

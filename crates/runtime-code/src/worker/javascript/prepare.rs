@@ -169,16 +169,23 @@ fn strip_types(wrapped: &str, source: &str) -> Result<(String, Vec<Position>), F
     if let Some(fault) = parsed.diagnostics.iter().next() {
         return Err(syntax_failure(source, &fault.message, None));
     }
-    let scoping = SemanticBuilder::new().with_excess_capacity(2.0).with_enum_eval(true).build(&parsed.program).semantic.into_scoping();
+    let scoping =
+        SemanticBuilder::new().with_excess_capacity(2.0).with_enum_eval(true).build(&parsed.program).semantic.into_scoping();
     let options = TransformOptions::default();
-    let transformed = Transformer::new(&allocator, Path::new("code.ts"), &options).build_with_scoping(scoping, &mut parsed.program);
+    let transformed =
+        Transformer::new(&allocator, Path::new("code.ts"), &options).build_with_scoping(scoping, &mut parsed.program);
     if let Some(fault) = transformed.diagnostics.iter().next() {
         return Err(syntax_failure(source, &fault.message, None));
     }
     let options = CodegenOptions { source_map_path: Some(PathBuf::from("code.ts")), ..CodegenOptions::default() };
     let generated = Codegen::new().with_options(options).build(&parsed.program);
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the map's crate is not among our own dependencies")]
     let tokens = generated.map.iter().flat_map(|map| map.get_tokens());
-    let positions = tokens.map(|token| Position { line: token.get_dst_line(), column: token.get_dst_col(), source_line: token.get_src_line() });
+    let positions = tokens.map(|token| Position {
+        line: token.get_dst_line(),
+        column: token.get_dst_col(),
+        source_line: token.get_src_line(),
+    });
     let positions = positions.collect();
     Ok((generated.code, positions))
 }
@@ -224,7 +231,10 @@ mod tests {
             ("export const a = 1;\nexport default function f() {}", "(async () => {const a = 1;\nfunction f() {}\n})()"),
             ("await word_count({text: 'a'}) // done", "(async () => {return (await word_count({text: 'a'})) // done\n})()"),
         ] {
-            assert_eq!(prepared(Language::JavaScript, code).map(|prepared| prepared.text).map_err(|failure| failure.message), Ok(expected.to_owned()));
+            assert_eq!(
+                prepared(Language::JavaScript, code).map(|prepared| prepared.text).map_err(|failure| failure.message),
+                Ok(expected.to_owned())
+            );
         }
         let module = prepared(Language::JavaScript, "import fs from 'fs';\nfs.x").expect("valid");
         assert_eq!(module.text, "(async () => {\nreturn (fs.x)\n})()");
@@ -235,7 +245,11 @@ mod tests {
     fn types_are_stripped() {
         let code = "interface A { x: number }\nenum Color { Red = 1, Blue }\nconst a: A = { x: Color.Blue as number };\nconst f = <T,>(t: T): T => t;\nf(a.x!)";
         let stripped = prepared(Language::TypeScript, code).expect("valid");
-        assert!(!stripped.text.contains("interface") && !stripped.text.contains(": A") && !stripped.text.contains(" as "), "{}", stripped.text);
+        assert!(
+            !stripped.text.contains("interface") && !stripped.text.contains(": A") && !stripped.text.contains(" as "),
+            "{}",
+            stripped.text
+        );
         assert!(stripped.text.contains("return f(a.x)") && !stripped.positions.is_empty(), "{}", stripped.text);
         assert!(prepared(Language::JavaScript, "const a: number = 1").is_err());
     }
@@ -243,7 +257,15 @@ mod tests {
     #[test]
     fn what_is_missing_is_found_and_what_is_there_is_not() {
         let missing = |code: &str| prepared(Language::JavaScript, code).expect(code).unsupported;
-        for code in ["word_count({})", "console.log(1)", "const process = 1; process", "({process: 1}).process", "'process.env'", "new Date()", "globalThis.process"] {
+        for code in [
+            "word_count({})",
+            "console.log(1)",
+            "const process = 1; process",
+            "({process: 1}).process",
+            "'process.env'",
+            "new Date()",
+            "globalThis.process",
+        ] {
             assert_eq!(missing(code), None, "{code}");
         }
         for (code, part) in [

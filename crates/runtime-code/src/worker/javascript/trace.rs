@@ -1,6 +1,11 @@
 //! Stack traces as their reader sees them: lines of the program as it was written.
 
-use super::{Description, FILE_NAME, prepare::{Position, Prepared}};
+use std::fmt::Write;
+
+use super::{
+    Description, FILE_NAME,
+    prepare::{Position, Prepared},
+};
 
 /// Lines shown of a stack.
 const MOST_LINES: usize = 12;
@@ -14,12 +19,13 @@ pub(crate) struct Traceback {
 
 /// The trace of an exception, without the helpers' own frames.
 pub(crate) fn traceback(description: &Description, prepared: &Prepared, source: &str) -> Option<Traceback> {
-    let frames: Vec<(String, u32)> = description.stack.lines().filter_map(|line| frame(line, prepared)).take(MOST_LINES).collect();
+    let frames: Vec<(String, u32)> =
+        description.stack.lines().filter_map(|line| frame(line, prepared)).take(MOST_LINES).collect();
     let line = frames.first().map(|(_, line)| *line)?;
     let mut text = description.message.clone();
     for (function, line) in &frames {
         let code = source.lines().nth(*line as usize - 1).unwrap_or_default().trim();
-        text.push_str(&format!("\n    at {function} ({FILE_NAME}:{line})\n        {code}"));
+        let _ = write!(text, "\n    at {function} ({FILE_NAME}:{line})\n        {code}");
     }
     Some(Traceback { text, line: Some(line) })
 }

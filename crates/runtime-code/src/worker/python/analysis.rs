@@ -33,8 +33,8 @@ pub(crate) struct Facts {
     pub(crate) uses_kit: bool,
     /// What classes define for operators and the like.
     pub(crate) special_methods: Vec<String>,
-    /// Whether a text is formatted with `%`.
-    pub(crate) formats_with_percent: bool,
+    /// Forms that the embedded interpreter may lack: what it is, and a tiny program that shows it.
+    pub(crate) forms: Vec<(&'static str, &'static str)>,
     /// The built-in function that is to call a tool by itself, as in `map(word_count, texts)`.
     pub(crate) callback: Option<String>,
     scan: Scan,
@@ -54,7 +54,7 @@ struct Scan {
 }
 
 /// Built-in functions and methods that call what they are given.
-const CALLING: [&str; 7] = ["map", "filter", "sorted", "min", "max", "reduce", "sort"];
+const CALLING: [&str; 8] = ["map", "filter", "sorted", "min", "max", "reduce", "sort", "sub"];
 /// Stands for a function without a name.
 const LAMBDA: &str = "<lambda>";
 
@@ -64,12 +64,15 @@ impl Facts {
         facts.scan.tools = tools.iter().map(|tool| (*tool).to_owned()).chain(["call".to_owned()]).collect();
         facts.visit_body(program);
         let Scan { tools, callers, callbacks, .. } = std::mem::take(&mut facts.scan);
-        let calls_a_tool = |(_, function): &&(String, String)| callers.contains(function) || (tools.contains(function) && !facts.bound.contains(function));
+        let calls_a_tool = |(_, function): &&(String, String)| {
+            callers.contains(function) || (tools.contains(function) && !facts.bound.contains(function))
+        };
         facts.callback = callbacks.iter().find(calls_a_tool).map(|(builtin, _)| builtin.clone());
         facts.uses_kit |= facts.read.contains("skillz");
         let module_names = &facts.module_names;
         // Only now are all imports known.
-        let attributes = facts.attributes.drain(..).filter_map(|(name, attribute)| Some((module_names.get(&name)?.clone(), attribute)));
+        let attributes =
+            facts.attributes.drain(..).filter_map(|(name, attribute)| Some((module_names.get(&name)?.clone(), attribute)));
         facts.attributes = attributes.collect();
         facts
     }
@@ -141,7 +144,18 @@ impl Facts {
         self.scan.in_class = in_class;
     }
 
+    fn operation(&mut self, operation: &ast::ExprBinOp) {
+        match (operation.op, &*operation.left, &*operation.right) {
+            (ast::Operator::Mod, Expr::StringLiteral(_), _) => self.forms.push(("`%` for texts", "'%s' % 1")),
+            (ast::Operator::BitOr, Expr::Dict(_), _) | (ast::Operator::BitOr, _, Expr::Dict(_)) => {
+                self.forms.push(("`|` for dicts", "{} | {}"));
+            }
+            _ => {}
+        }
+    }
+
     fn call(&mut self, call: &ast::ExprCall) {
+        self.call_forms(call);
         let name = match &*call.func {
             Expr::Name(name) => name.id.as_str(),
             Expr::Attribute(attribute) => attribute.attr.id.as_str(),
@@ -165,6 +179,31 @@ impl Facts {
     }
 }
 
+impl Facts {
+    fn call_forms(&mut self, call: &ast::ExprCall) {
+        let has_keyword = |name: &str| call.arguments.keywords.iter().any(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.id.as_str() == name));
+        match &*call.func {
+            Expr::Name(name) if name.id.as_str() == "print" && has_keyword("file") => {
+                self.forms.push(("`file` of `print`", "import sys\nprint('', file=sys.stdout)"));
+            }
+            Expr::Attribute(method) if method.attr.id.as_str() == "sub" => {
+                if matches!(call.arguments.args.get(1), Some(Expr::Lambda(_))) {
+                    self.forms.push(("functions in `re.sub`", "import re\nre.sub('a', lambda match: 'b', 'a')"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn target(&mut self, target: &Expr) {
+        if let Expr::Subscript(subscript) = target
+            && matches!(*subscript.slice, Expr::Slice(_))
+        {
+            self.forms.push(("assignment to slices", "x = [1]\nx[0:] = [2]"));
+        }
+    }
+}
+
 impl<'a> Visitor<'a> for Facts {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
@@ -172,7 +211,10 @@ impl<'a> Visitor<'a> for Facts {
             Stmt::ImportFrom(import) => return self.import_from(import),
             Stmt::FunctionDef(function) => return self.function(statement, function),
             Stmt::ClassDef(class) => return self.class(statement, class),
-            Stmt::For(ast::StmtFor { is_async: true, .. }) | Stmt::With(ast::StmtWith { is_async: true, .. }) => self.is_async = true,
+            Stmt::Assign(assign) => assign.targets.iter().for_each(|target| self.target(target)),
+            Stmt::For(ast::StmtFor { is_async: true, .. }) | Stmt::With(ast::StmtWith { is_async: true, .. }) => {
+                self.is_async = true;
+            }
             _ => {}
         }
         visitor::walk_stmt(self, statement);
@@ -191,9 +233,7 @@ impl<'a> Visitor<'a> for Facts {
             }
             Expr::Await(_) => self.is_async = true,
             Expr::Call(call) => self.call(call),
-            Expr::BinOp(ast::ExprBinOp { left, op: ast::Operator::Mod, .. }) => {
-                self.formats_with_percent |= matches!(**left, Expr::StringLiteral(_));
-            }
+            Expr::BinOp(operation) => self.operation(operation),
             _ => {}
         }
         let is_lambda = matches!(expression, Expr::Lambda(_));

@@ -41,7 +41,9 @@ fn convert(object: &MontyObject, depth: usize) -> Result<Value, String> {
     if depth > DEEPEST {
         return Err(format!("The value is nested more than {DEEPEST} deep"));
     }
-    let array = |items: &[MontyObject]| items.iter().map(|item| convert(item, depth + 1)).collect::<Result<Vec<_>, _>>().map(Value::Array);
+    let array = |items: &[MontyObject]| {
+        items.iter().map(|item| convert(item, depth + 1)).collect::<Result<Vec<_>, _>>().map(Value::Array)
+    };
     let object_of = |pairs: &monty_types::DictPairs| {
         let members = pairs.iter().map(|(key, value)| Ok((into_key(key)?, convert(value, depth + 1)?)));
         members.collect::<Result<Map<_, _>, String>>().map(Value::Object)
@@ -51,10 +53,14 @@ fn convert(object: &MontyObject, depth: usize) -> Result<Value, String> {
         MontyObject::Bool(value) => Value::Bool(*value),
         MontyObject::Int(value) => Value::from(*value),
         // Beyond 64 bits JSON readers lose digits; as text they are kept.
-        MontyObject::BigInt(value) => value.to_string().parse::<u64>().map_or_else(|_| Value::from(value.to_string()), Value::from),
+        MontyObject::BigInt(value) => {
+            value.to_string().parse::<u64>().map_or_else(|_| Value::from(value.to_string()), Value::from)
+        }
         MontyObject::Float(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
         MontyObject::String(text) | MontyObject::Path(text) | MontyObject::Repr(text) => Value::from(text.as_str()),
-        MontyObject::List(items) | MontyObject::Tuple(items) | MontyObject::Set(items) | MontyObject::FrozenSet(items) => array(items)?,
+        MontyObject::List(items) | MontyObject::Tuple(items) | MontyObject::Set(items) | MontyObject::FrozenSet(items) => {
+            array(items)?
+        }
         MontyObject::NamedTuple { field_names, values, .. } => {
             let members = field_names.iter().zip(values).map(|(name, value)| Ok((name.clone(), convert(value, depth + 1)?)));
             Value::Object(members.collect::<Result<_, String>>()?)
@@ -116,8 +122,18 @@ mod tests {
     #[test]
     fn json_survives_the_way_there_and_back() {
         for value in [
-            json!(null), json!(true), json!(0), json!(-5), json!(9_007_199_254_740_993_i64), json!(u64::MAX), json!(i64::MIN), json!(0.5),
-            json!("é\u{0}名"), json!([]), json!({}), json!({"b": 1, "a": [null, {"x": [1.5]}]}),
+            json!(null),
+            json!(true),
+            json!(0),
+            json!(-5),
+            json!(9_007_199_254_740_993_i64),
+            json!(u64::MAX),
+            json!(i64::MIN),
+            json!(0.5),
+            json!("é\u{0}名"),
+            json!([]),
+            json!({}),
+            json!({"b": 1, "a": [null, {"x": [1.5]}]}),
         ] {
             assert_eq!(into_value(&from_value(value.clone())), Ok(value));
         }
@@ -131,7 +147,10 @@ mod tests {
             (MontyObject::Float(f64::INFINITY), json!(null)),
             (MontyObject::Bytes(b"ab".to_vec()), json!("ab")),
             (MontyObject::Bytes(vec![255]), json!("b'\\xff'")),
-            (MontyObject::dict(vec![(MontyObject::Int(1), MontyObject::None), (MontyObject::Bool(true), text("t"))]), json!({"1": null, "true": "t"})),
+            (
+                MontyObject::dict(vec![(MontyObject::Int(1), MontyObject::None), (MontyObject::Bool(true), text("t"))]),
+                json!({"1": null, "true": "t"}),
+            ),
         ] {
             assert_eq!(into_value(&object), Ok(expected));
         }

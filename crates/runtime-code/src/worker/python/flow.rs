@@ -256,7 +256,9 @@ impl<'a> Visitor<'a> for Flow<'_> {
                 self.comprehension(&[&inner.value], &inner.generators);
             }
             // These pass on what they hold.
-            Expr::Starred(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::BinOp(_) => visitor::walk_expr(self, expression),
+            Expr::Starred(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::BinOp(_) => {
+                visitor::walk_expr(self, expression);
+            }
             _ => {
                 self.concurrent = false;
                 visitor::walk_expr(self, expression);

@@ -17,7 +17,10 @@ use monty_types::{
 };
 use serde_json::{Map, Value};
 
-use self::{convert::{from_value, into_value}, prepare::Prepared};
+use self::{
+    convert::{from_value, into_value},
+    prepare::Prepared,
+};
 use crate::{
     message::{Call, Failure, FailureKind, PreparedProgram, Program, Reply, Request},
     worker::{Outcome, link::Link},
@@ -27,6 +30,9 @@ use crate::{
 const FILE_NAME: &str = "code.py";
 /// Deepest recursion, as in the reference interpreter.
 const DEEPEST_RECURSION: usize = 1_000;
+
+/// Ends the message of an exception that a real Python would not have raised.
+const GAP_MARK: &str = ". The embedded interpreter lacks this; `runtime: \"process\"` runs the real one";
 
 /// Names that the prepared program uses; see `prelude.py`.
 const RETURN: &str = "_skillz_return";
@@ -48,7 +54,9 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
         Ok(compiled) => compiled,
         Err(error) if error.exc_type() == ExcType::NotImplementedError => {
             let message = error.message().unwrap_or_default();
-            return Outcome::Unsupported(message.replace("The monty syntax parser does not yet support ", "the embedded interpreter has no "));
+            return Outcome::Unsupported(
+                message.replace("The monty syntax parser does not yet support ", "the embedded interpreter has no "),
+            );
         }
         Err(error) => return Outcome::Failed(traceback::failure(&error, FailureKind::Syntax, &prepared, &program.code)),
     };
@@ -57,7 +65,8 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
         .max_memory(usize::try_from(program.memory_bytes).unwrap_or(usize::MAX))
         .max_recursion_depth(DEEPEST_RECURSION);
     let mut interpreter = Interpreter { link, program, prepared: &prepared, returned: None, has_acted: false };
-    let started = compiled.start(Vec::new(), ResourceTracker::new(limits), PrintWriter::Callback(&mut Printer(&mut *interpreter.link)));
+    let started =
+        compiled.start(Vec::new(), ResourceTracker::new(limits), PrintWriter::Callback(&mut Printer(&mut *interpreter.link)));
     interpreter.drive(started)
 }
 
@@ -91,7 +100,9 @@ impl Interpreter<'_> {
                     let answer = self.look_up(&lookup.name);
                     lookup.resume(answer, PrintWriter::Callback(&mut Printer(self.link)))
                 }
-                Ok(RunProgress::OsCall(call)) => call.resume_with(PrintWriter::Callback(&mut Printer(self.link)), operating_system::answer),
+                Ok(RunProgress::OsCall(call)) => {
+                    call.resume_with(PrintWriter::Callback(&mut Printer(self.link)), operating_system::answer)
+                }
                 Ok(RunProgress::ResolveFutures(state)) => {
                     let replies = self.link.wait_for_any(state.pending_call_ids());
                     let results = replies.into_iter().map(|reply| (reply.id, into_result(reply))).collect();
@@ -117,13 +128,16 @@ impl Interpreter<'_> {
             return Outcome::Done(value);
         }
         let message = error.message().unwrap_or_default();
-        if error.exc_type() == ExcType::NotImplementedError && !self.has_acted {
+        let is_gap = support::is_gap(error.exc_type(), message);
+        if is_gap && !self.has_acted {
             // A gap that only showed on the way. Nothing but printing has happened: it can be done again elsewhere.
             return Outcome::Unsupported(format!("the embedded interpreter cannot do this: {message}"));
         }
         let kind = if self.link.has_printed_too_much() {
             FailureKind::Output
-        } else if message.starts_with("time limit exceeded") || (error.exc_type() == ExcType::TimeoutError && self.link.time_left().is_zero()) {
+        } else if message.starts_with("time limit exceeded")
+            || (error.exc_type() == ExcType::TimeoutError && self.link.time_left().is_zero())
+        {
             FailureKind::Time
         } else if error.exc_type() == ExcType::MemoryError {
             FailureKind::Memory
@@ -132,7 +146,10 @@ impl Interpreter<'_> {
         } else {
             FailureKind::Exception
         };
-        let failure = traceback::failure(error, kind, self.prepared, &self.program.code);
+        let mut failure = traceback::failure(error, kind, self.prepared, &self.program.code);
+        if is_gap {
+            failure.message.push_str(GAP_MARK);
+        }
         Outcome::Failed(if kind == FailureKind::Output { self.printed_too_much(failure.traceback) } else { failure })
     }
 
@@ -214,9 +231,8 @@ impl Interpreter<'_> {
         let usage = "call() takes a tool's name and its arguments: call(\"name\", {\"argument\": 1})";
         let tool = text(positional.first()).ok_or_else(|| wrong(usage.to_owned()))?;
         match (positional.len(), positional.pop()) {
-            (1, _) => {}
+            (1, _) | (2, Some(Value::Null)) => {}
             (2, Some(Value::Object(members))) => named = members.into_iter().chain(named).collect(),
-            (2, Some(Value::Null)) => {}
             _ => return Err(wrong(usage.to_owned())),
         }
         Ok(Some(Request::Call(Call { name: tool, positional: Vec::new(), named })))

@@ -2,11 +2,18 @@
 
 use std::collections::HashSet;
 
-use ruff_python_ast::{self as ast, Stmt, statement_visitor::{StatementVisitor, walk_stmt}};
+use ruff_python_ast::{
+    self as ast, Stmt,
+    statement_visitor::{StatementVisitor, walk_stmt},
+};
 use ruff_python_parser::parse_module;
 use ruff_text_size::Ranged;
 
-use super::{FILE_NAME, analysis::{Facts, OWN_ASYNCIO}, flow, support};
+use super::{
+    FILE_NAME,
+    analysis::{Facts, OWN_ASYNCIO},
+    flow, support,
+};
 use crate::{
     message::{Failure, FailureKind, Program},
     worker::edits::Edits,

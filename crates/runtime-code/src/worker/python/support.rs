@@ -3,10 +3,13 @@
 //! The interpreter itself is asked: a tiny program that imports a module, or reads a name, shows whether it is there.
 //! So there is no list here that could fall behind.
 
-use std::{cell::RefCell, collections::{HashMap, HashSet}};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+};
 
 use monty::{MontyRun, RunProgress};
-use monty_types::{CompileOptions, PrintWriter, ResourceTracker};
+use monty_types::{CompileOptions, ExcType, PrintWriter, ResourceTracker};
 
 use super::analysis::{Facts, OWN_ASYNCIO};
 
@@ -19,8 +22,19 @@ const BUILTINS: &str = "abs aiter all anext any ascii bin bool breakpoint bytear
 /// Special methods of classes that the embedded interpreter calls. It takes others silently and never calls them, so
 /// these cannot be asked for one by one like the rest.
 const SPECIAL_METHODS: [&str; 13] = [
-    "__init__", "__repr__", "__str__", "__eq__", "__ne__", "__hash__", "__iter__", "__next__", "__contains__", "__enter__", "__exit__",
-    "__index__", "__post_init__",
+    "__init__",
+    "__repr__",
+    "__str__",
+    "__eq__",
+    "__ne__",
+    "__hash__",
+    "__iter__",
+    "__next__",
+    "__contains__",
+    "__enter__",
+    "__exit__",
+    "__index__",
+    "__post_init__",
 ];
 
 thread_local! {
@@ -49,15 +63,27 @@ pub(crate) fn missing(facts: &Facts, tools: &HashSet<&str>) -> Option<String> {
     if let Some(method) = facts.special_methods.iter().find(|method| !SPECIAL_METHODS.contains(&method.as_str())) {
         return Some(format!("the embedded interpreter has no special method `{method}`"));
     }
-    if facts.formats_with_percent && !has("'%s' % 1") {
-        return Some("the embedded interpreter has no `%` for texts".to_owned());
+    if let Some((form, _)) = facts.forms.iter().find(|(_, program)| !has(program)) {
+        return Some(format!("the embedded interpreter has no {form}"));
     }
     if let Some(builtin) = &facts.callback {
         return Some(format!("the embedded interpreter's `{builtin}` cannot call tools"));
     }
     let mut builtins = BUILTINS.split_ascii_whitespace();
-    let lacking = |name: &&str| facts.read.contains(*name) && !facts.bound.contains(*name) && !tools.contains(*name) && !has(name);
+    let lacking =
+        |name: &&str| facts.read.contains(*name) && !facts.bound.contains(*name) && !tools.contains(*name) && !has(name);
     builtins.find(lacking).map(|name| format!("the embedded interpreter has no `{name}`"))
+}
+
+/// Whether an exception tells of a gap of the embedded interpreter, and not of a fault of the program.
+pub(crate) fn is_gap(exception: ExcType, message: &str) -> bool {
+    if exception == ExcType::NotImplementedError {
+        return true;
+    }
+    let says_so = ["not yet supported", "argument is not supported", "are not supported", "or slices, not slice", "'list' object to bytes"];
+    let dicts = message.starts_with("unsupported operand type(s) for |") && message.contains("'dict' and 'dict'");
+    let percent = message.starts_with("unsupported operand type(s) for %: 'str'");
+    dicts || percent || says_so.iter().any(|part| message.contains(part))
 }
 
 /// Whether a tiny program runs without an exception. One that asks for the operating system got as far as that.
@@ -87,12 +113,26 @@ mod tests {
     #[test]
     fn only_what_is_not_there_is_missing() {
         for program in [
-            "1 + 1", "import json, re, math\njson.dumps(re.findall('a', 'a'))", "from datetime import datetime\ndatetime.now()",
-            "import asyncio\nasyncio.run(f())\nasyncio.create_task(g())\nasyncio.sleep(1)", "from asyncio import gather, sleep",
-            "import skillz\nskillz.search('x')", "from skillz import memory", "print(open('x').read())", "undefined_name(1)", "word_count(text='a')",
-            "import os\nos.getenv('X')\nos.environ", "from __future__ import annotations", "def eval(x): return x\neval(1)",
-            "from dataclasses import dataclass\nfrom collections import Counter", "5 % 3", "class A:\n    def __init__(self): pass\n    def __str__(self): return ''",
-            "sorted([2, 1], key=lambda x: -x)", "list(map(str, [1]))", "max(word_count(text='a'))", "[word_count(text=t) for t in 'ab']",
+            "1 + 1",
+            "import json, re, math\njson.dumps(re.findall('a', 'a'))",
+            "from datetime import datetime\ndatetime.now()",
+            "import asyncio\nasyncio.run(f())\nasyncio.create_task(g())\nasyncio.sleep(1)",
+            "from asyncio import gather, sleep",
+            "import skillz\nskillz.search('x')",
+            "from skillz import memory",
+            "print(open('x').read())",
+            "undefined_name(1)",
+            "word_count(text='a')",
+            "import os\nos.getenv('X')\nos.environ",
+            "from __future__ import annotations",
+            "def eval(x): return x\neval(1)",
+            "from dataclasses import dataclass\nfrom collections import Counter",
+            "5 % 3",
+            "class A:\n    def __init__(self): pass\n    def __str__(self): return ''",
+            "sorted([2, 1], key=lambda x: -x)",
+            "list(map(str, [1]))",
+            "max(word_count(text='a'))",
+            "[word_count(text=t) for t in 'ab']",
         ] {
             assert_eq!(missing_in(program), None, "{program}");
         }
@@ -106,6 +146,10 @@ mod tests {
             ("eval('1')", "no `eval`"),
             ("__import__('os')", "no `__import__`"),
             ("'%s' % 1", "no `%` for texts"),
+            ("x = {'a': 1}\nx | {'b': 2}", "no `|` for dicts"),
+            ("x = [1]\nx[0:] = [2]", "no assignment to slices"),
+            ("import sys\nprint(1, file=sys.stderr)", "no `file` of `print`"),
+            ("import re\nre.sub('a', lambda m: 'b', 'a')", "no functions in `re.sub`"),
             ("class A:\n    def __len__(self): return 1", "no special method `__len__`"),
             ("list(map(word_count, 'ab'))", "`map` cannot call tools"),
             ("sorted('ab', key=lambda t: word_count(text=t))", "`sorted` cannot call tools"),
