@@ -30,7 +30,9 @@ pub(crate) fn python(tool: &Tool) -> String {
         named.push(format!("**{{{}}}", by_key.join(", ")));
     }
     let name = tool.name.as_str();
-    let call = if is_identifier(name) && !PYTHON_KEYWORDS.contains(&name) {
+    // A name of Python's own means that, in every program.
+    let is_taken = PYTHON_KEYWORDS.contains(&name) || PYTHON_BUILTINS.contains(&name);
+    let call = if is_identifier(name) && !is_taken {
         format!("{name}({})", named.join(", "))
     } else {
         format!("call({}, {})", Value::from(name), language.spell(schema, schema, 0))
@@ -222,6 +224,13 @@ const PYTHON_KEYWORDS: [&str; 35] = [
     "return", "try", "while", "with", "yield",
 ];
 
+const PYTHON_BUILTINS: [&str; 58] = [
+    "abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes", "call", "callable", "chr", "compile", "complex", "dict", "dir",
+    "divmod", "enumerate", "eval", "exec", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "hex",
+    "id", "input", "int", "isinstance", "iter", "len", "list", "locals", "map", "max", "min", "next", "object", "oct", "open", "ord",
+    "pow", "print", "range", "repr", "reversed", "round", "set", "skillz", "slice", "sorted", "str", "sum", "type", "zip",
+];
+
 const TYPESCRIPT_KEYWORDS: [&str; 45] = [
     "arguments",
     "async",
@@ -316,6 +325,7 @@ mod tests {
         let schema = json!({"type": "object", "required": ["a-b"], "properties": {"a-b": {"type": "boolean"}}});
         assert_eq!(python(&tool("my-tool", "Does", schema.clone(), None)), "call(\"my-tool\", {\"a-b\": bool})  # Does");
         assert_eq!(python(&tool("plain", "Does", schema, None)), "plain(**{\"a-b\": bool})  # Does");
+        assert_eq!(python(&tool("sum", "Does", json!({}), None)), "call(\"sum\", Any)  # Does");
         assert_eq!(typescript(&tool("delete", "Does", json!({}), None)), "call(\"delete\", any): Promise<any>  // Does");
     }
 }
