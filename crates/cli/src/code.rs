@@ -30,7 +30,8 @@ impl Programs {
         Self(CodeRunner::new(CodeSettings {
             program: binary,
             launcher,
-            workers: std::thread::available_parallelism().map_or(2, usize::from),
+            // A program that waits for its tools keeps its worker, so there are more of these than cores.
+            workers: std::thread::available_parallelism().map_or(2, usize::from) * 8,
             find_program: Arc::new(find_program),
             environments: Some(environments),
             scratch_directory,
