@@ -44,7 +44,7 @@ impl Tree {
     /// Sends the request and waits until the program runs.
     pub(crate) async fn start(&mut self, request: &Request) -> Result<Started, ProcessError> {
         let command = &request.command;
-        self.control.write_all(&wire::encode_request(request)).await.map_err(|_| lost())?;
+        self.say(&wire::encode_request(request)).await;
         match self.event().await? {
             Event::Started(facts) => Ok(Started { facts }),
             Event::Failed(Failure::Program { errno }) => Err(not_executed(command, errno)),
@@ -65,7 +65,7 @@ impl Tree {
 
     /// Asks how often the kernel has killed for memory.
     pub(crate) async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
-        self.control.write_all(&[wire::ASK_MEMORY_KILLS]).await.map_err(|_| lost())?;
+        self.say(&[wire::ASK_MEMORY_KILLS]).await;
         loop {
             match self.event().await? {
                 Event::MemoryKills(count) => return Ok(u64::from(count)),
@@ -81,7 +81,7 @@ impl Tree {
 
     /// Asks whether the tree waits for its stdin and nothing else.
     pub(crate) async fn waits_for_input(&mut self) -> Result<bool, ProcessError> {
-        self.control.write_all(&[wire::ASK_WAITS_FOR_INPUT]).await.map_err(|_| lost())?;
+        self.say(&[wire::ASK_WAITS_FOR_INPUT]).await;
         loop {
             match self.event().await? {
                 Event::WaitsForInput(waits) => return Ok(waits),
@@ -105,6 +105,12 @@ impl Tree {
     pub(crate) fn kill(&mut self) {
         // The socket takes a byte at once, or the supervisor is gone.
         let _ = self.control.try_write(&[wire::KILL]);
+    }
+
+    /// Tells the other end something. It may have said its last word and closed before it heard this, so a failure to
+    /// write says nothing: what it told, or that it told nothing, shows when its events are read.
+    async fn say(&mut self, message: &[u8]) {
+        let _ = self.control.write_all(message).await;
     }
 
     async fn event(&mut self) -> Result<Event, ProcessError> {
