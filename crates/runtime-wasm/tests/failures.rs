@@ -88,8 +88,8 @@ async fn a_program_may_fail_in_many_ways() {
         ("flood_stderr", ErrorKind::LimitExceeded, &["`bad` printed more than 1000000 bytes"]),
         ("read", ErrorKind::Denied, &["`bad` tried to open a file or folder outside of what it may see", "It sees no files at all", "permissions.fs"]),
         ("read_or", ErrorKind::Denied, &["outside of what it may see"]),
-        ("connect", ErrorKind::Denied, &["does not have, such as sockets", "skillz::http"]),
-        ("thread", ErrorKind::Denied, &["does not have", "threads"]),
+        ("connect", ErrorKind::Denied, &["do not have, such as sockets", "skillz::http"]),
+        ("thread", ErrorKind::Denied, &["do not have", "threads"]),
     ] {
         let error = bench.run(doing(&tool, what)).await.expect_err(what);
         assert_error(&error, kind, parts);
