@@ -1,7 +1,13 @@
 //! What a pipeline costs beside the calls of its steps: `cargo bench -p skillz-pipeline`.
 
 #[path = "../tests/it/support.rs"]
-#[allow(dead_code, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of the tests, which use the rest")]
+#[allow(
+    dead_code,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of the tests, which use the rest"
+)]
 mod support;
 
 use criterion::{Criterion, criterion_group, criterion_main};

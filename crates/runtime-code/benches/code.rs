@@ -1,7 +1,13 @@
 //! What a program costs: `cargo bench -p skillz-runtime-code`. Beside it, the start of the machine's own interpreter.
 
 #[path = "../tests/it/support.rs"]
-#[allow(dead_code, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of the tests, which use the rest")]
+#[allow(
+    dead_code,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of the tests, which use the rest"
+)]
 mod support;
 
 use criterion::Criterion;

@@ -8,13 +8,7 @@ use skillz_process::{Command, ProcessLimits};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, ToolCall, ToolError};
 
-use crate::{
-    folder::WorkingFolder,
-    kit::Kit,
-    language::Language,
-    plan::Plan,
-    stage::Stage,
-};
+use crate::{folder::WorkingFolder, kit::Kit, language::Language, plan::Plan, stage::Stage};
 
 /// `SKILLZ_ARGUMENTS` is set for arguments up to this size; the kernel bounds the environment.
 const ARGUMENTS_LENGTH: usize = 64_000;
@@ -64,7 +58,8 @@ impl Site<'_> {
         self.add_interpreter_arguments(&mut command);
         command.arguments.pop();
         let node = std::mem::take(&mut command.arguments);
-        command.arguments = vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
+        command.arguments =
+            vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
         command.arguments.extend(node);
         command.arguments.extend([self.kit.node_worker().into_os_string(), options.into()]);
         Ok(command)
@@ -103,7 +98,8 @@ impl Site<'_> {
         let name = interpreter.name.as_str();
         match (name, self.plan.decision.language) {
             ("deno", _) if interpreter.arguments.is_empty() => {
-                arguments.extend(["run", "--quiet", "--no-prompt", "--allow-all", "--no-check", "--cached-only"].map(OsString::from));
+                arguments
+                    .extend(["run", "--quiet", "--no-prompt", "--allow-all", "--no-check", "--cached-only"].map(OsString::from));
             }
             ("node" | "nodejs", language) => {
                 arguments.push("--no-warnings".into());

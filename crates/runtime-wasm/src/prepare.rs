@@ -196,8 +196,11 @@ fn adopt_module(directory: &Path, module_path: &Path) -> Result<(), ToolError> {
         return Ok(());
     }
     let entries = fs::read_dir(directory).map_err(|error| cannot_write(directory, &error))?;
-    let modules: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|extension| extension == "wasm")).collect();
+    let modules: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .collect();
     match modules.as_slice() {
         [only] => fs::rename(only, module_path).map_err(|error| cannot_write(module_path, &error)),
         _ => Ok(()),

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn only_values_of_the_whole_form_are_content() {
-        let content = json!({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
+        let content =
+            json!({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
         assert!(McpContent::recognise(&content).expect("has the form").is_ok());
         for ordinary in [
             json!({"content": "a text"}),

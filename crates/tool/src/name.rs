@@ -6,8 +6,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The server's own tools; no other tool may take one of these names.
 pub const BUILTIN_NAMES: [&str; 13] = [
-    "build_tool", "call_tool", "delete_tool", "execute_code", "import_mcp", "import_tool", "list_tools",
-    "memory", "pipeline", "register_script", "services", "test_tool", "version",
+    "build_tool",
+    "call_tool",
+    "delete_tool",
+    "execute_code",
+    "import_mcp",
+    "import_tool",
+    "list_tools",
+    "memory",
+    "pipeline",
+    "register_script",
+    "services",
+    "test_tool",
+    "version",
 ];
 
 /// Longest name a new tool may have, in bytes; leaves room for the prefixes that clients add.
@@ -21,7 +32,9 @@ pub struct ToolName(Arc<str>);
 
 /// Why a name was refused, with one that would do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("The name `{shown}` {reason}. A tool's name has 1 to 48 characters: a lower-case letter, then lower-case letters, digits or `_`. `{suggestion}` would do")]
+#[error(
+    "The name `{shown}` {reason}. A tool's name has 1 to 48 characters: a lower-case letter, then lower-case letters, digits or `_`. `{suggestion}` would do"
+)]
 pub struct NameError {
     shown: String,
     reason: &'static str,
@@ -151,7 +164,22 @@ mod tests {
         }
         let too_long = "a".repeat(49);
         for name in [
-            "", " ", "A", "9a", "_a", "a-b", "a b", "a/b", "../x", "/etc/x", "a.b", "ü", "a\0", "a\n", "list_tools", "memory",
+            "",
+            " ",
+            "A",
+            "9a",
+            "_a",
+            "a-b",
+            "a b",
+            "a/b",
+            "../x",
+            "/etc/x",
+            "a.b",
+            "ü",
+            "a\0",
+            "a\n",
+            "list_tools",
+            "memory",
             too_long.as_str(),
         ] {
             let error = ToolName::for_new(name).expect_err(name);

@@ -46,7 +46,13 @@ pub trait MemoryStore: Send + Sync {
     /// Writes an entry durably; gives the expiry in Unix seconds where there is one.
     async fn set(&self, namespace: &str, key: &str, value: &Value, ttl_seconds: Option<f64>) -> Result<Option<f64>, StoreError>;
     /// Merges `patch` into the stored object, in one transaction; an absent entry counts as `{}`. Gives the merged object.
-    async fn update(&self, namespace: &str, key: &str, patch: &Map<String, Value>, ttl_seconds: Option<f64>) -> Result<Value, StoreError>;
+    async fn update(
+        &self,
+        namespace: &str,
+        key: &str,
+        patch: &Map<String, Value>,
+        ttl_seconds: Option<f64>,
+    ) -> Result<Value, StoreError>;
     /// Keys that start with `prefix` and come after `after`, in order, at most `limit`.
     async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>, StoreError>;
     /// Deletes an entry; says whether it was there.

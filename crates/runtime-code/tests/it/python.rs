@@ -257,7 +257,11 @@ async fn nothing_is_left_for_the_next_run() {
 async fn a_gap_that_shows_after_calls_is_named() {
     let failure = Bench::new().python("f = '%s'\nshout(text='a')\nf % 1").await.expect_err("a gap");
     assert_eq!(failure.calls.len(), 1);
-    assert!(failure.error.text().contains("The embedded interpreter lacks this; `runtime: \"process\"` runs the real one"), "{}", failure.error);
+    assert!(
+        failure.error.text().contains("The embedded interpreter lacks this; `runtime: \"process\"` runs the real one"),
+        "{}",
+        failure.error
+    );
 }
 
 #[tokio::test]

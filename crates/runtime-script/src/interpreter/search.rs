@@ -26,8 +26,15 @@ pub struct SearchPath {
 
 /// Places that are searched on every machine after those below the home.
 const SYSTEM_PLACES: [&str; 9] = [
-    "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin",
-    "/snap/bin", "/opt/local/bin",
+    "/opt/homebrew/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+    "/usr/local/bin",
+    "/usr/bin",
+    "/bin",
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/snap/bin",
+    "/opt/local/bin",
 ];
 
 impl SearchPath {
@@ -48,8 +55,13 @@ impl SearchPath {
             places.extend(self.manager_root(variable, folder).map(|root| root.join("bin")));
         }
         for (variable, folder) in [
-            ("PYENV_ROOT", ".pyenv"), ("RBENV_ROOT", ".rbenv"), ("NODENV_ROOT", ".nodenv"), ("PLENV_ROOT", ".plenv"),
-            ("PHPENV_ROOT", ".phpenv"), ("ASDF_DATA_DIR", ".asdf"), ("MISE_DATA_DIR", ".local/share/mise"),
+            ("PYENV_ROOT", ".pyenv"),
+            ("RBENV_ROOT", ".rbenv"),
+            ("NODENV_ROOT", ".nodenv"),
+            ("PLENV_ROOT", ".plenv"),
+            ("PHPENV_ROOT", ".phpenv"),
+            ("ASDF_DATA_DIR", ".asdf"),
+            ("MISE_DATA_DIR", ".local/share/mise"),
         ] {
             places.extend(self.manager_root(variable, folder).map(|root| root.join("shims")));
         }
@@ -117,7 +129,8 @@ fn nvm_versions(root: &Path) -> Vec<PathBuf> {
 pub(super) fn newest_first(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    folders.sort_by_cached_key(|path| std::cmp::Reverse(version_key(path.file_name().and_then(OsStr::to_str).unwrap_or_default())));
+    folders
+        .sort_by_cached_key(|path| std::cmp::Reverse(version_key(path.file_name().and_then(OsStr::to_str).unwrap_or_default())));
     folders
 }
 

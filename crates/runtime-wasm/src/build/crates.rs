@@ -119,11 +119,7 @@ impl CrateStore {
         let lock = fs::read_to_string(directory.join("Cargo.lock")).ok()?;
         // Marks it as used, for the sweep.
         let _ = fs::File::open(&directory).and_then(|folder| folder.set_modified(SystemTime::now()));
-        Some(BuiltCrates {
-            arguments: contents.arguments(&directory),
-            directory: Some(directory),
-            lock: Some(lock),
-        })
+        Some(BuiltCrates { arguments: contents.arguments(&directory), directory: Some(directory), lock: Some(lock) })
     }
 
     async fn make(&self, making: &Making<'_>, lock: Option<String>) -> Result<BuiltCrates, ToolError> {
@@ -141,8 +137,7 @@ impl CrateStore {
                 self.find(&name).ok_or_else(|| ToolError::internal("The built dependencies vanished from the cache"))?
             }
         };
-        write_whole(&self.lock_path(making.identity), lock.as_bytes())
-            .map_err(|error| cannot_write(&self.directory, &error))?;
+        write_whole(&self.lock_path(making.identity), lock.as_bytes()).map_err(|error| cannot_write(&self.directory, &error))?;
         Ok(built)
     }
 
@@ -174,7 +169,10 @@ impl CrateStore {
         let stderr = online.map(|ran| ran.stderr_text()).unwrap_or_default();
         let hidden = [project.to_string_lossy().into_owned()];
         let text = resolve_error(&stderr, &hidden.each_ref().map(String::as_str));
-        let hint = if stderr.contains("Could not resolve host") || stderr.contains("Couldn't connect") || stderr.contains("failed to download") {
+        let hint = if stderr.contains("Could not resolve host")
+            || stderr.contains("Couldn't connect")
+            || stderr.contains("failed to download")
+        {
             "The crate registry could not be reached, and the crates are not all there yet: try again with a network"
         } else {
             "Check names, versions and features of the dependencies on crates.io"
@@ -194,7 +192,8 @@ impl CrateStore {
         arguments.extend(options);
         let mut environment = self.toolchains.download_environment(Some(toolchain));
         // Without a network there is another way; whoever waits for the tool should not wait for the network too.
-        environment.extend([("CARGO_NET_RETRY", "2"), ("CARGO_HTTP_TIMEOUT", "20")].map(|(name, value)| (name.into(), value.into())));
+        environment
+            .extend([("CARGO_NET_RETRY", "2"), ("CARGO_HTTP_TIMEOUT", "20")].map(|(name, value)| (name.into(), value.into())));
         let mut command = Run::plain(cargo, &arguments, environment, project);
         command.timeout = self.timeout;
         command.on_line = Some(on_line);
@@ -213,10 +212,13 @@ impl CrateStore {
             let count = compiled.fetch_add(1, Ordering::Relaxed) + 1;
             let name = name.split(" (").next().unwrap_or(name);
             let message = format!("Compiling {name} ({count} crates so far)");
-            making.host.progress(Progress { current: count as f64, total: Some(total.max(count) as f64), message: Some(message) });
+            making.host.progress(Progress {
+                current: count as f64,
+                total: Some(total.max(count) as f64),
+                message: Some(message),
+            });
         };
-        let arguments =
-            ["build", "--release", "--target", TARGET, "--offline", "--locked", "--message-format", "json"];
+        let arguments = ["build", "--release", "--target", TARGET, "--offline", "--locked", "--message-format", "json"];
         let mut read_only = vec![toolchain.sysroot.clone(), making.guest.parent().unwrap_or(making.guest).to_owned()];
         read_only.extend(self.registry());
         let command = Run {
@@ -469,8 +471,9 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> ToolError {
 }
 
 fn no_cargo() -> ToolError {
-    ToolError::new(ErrorKind::Unavailable, "There is no `cargo` beside `rustc`, and dependencies need it")
-        .with_hint(format!("Install Rust with rustup (https://rustup.rs), or build the tool without dependencies; `{PACKAGE}` needs no more"))
+    ToolError::new(ErrorKind::Unavailable, "There is no `cargo` beside `rustc`, and dependencies need it").with_hint(format!(
+        "Install Rust with rustup (https://rustup.rs), or build the tool without dependencies; `{PACKAGE}` needs no more"
+    ))
 }
 
 #[cfg(test)]

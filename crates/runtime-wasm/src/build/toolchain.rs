@@ -114,14 +114,11 @@ impl Toolchains {
 
     fn not_found(&self) -> ToolError {
         let places: Vec<String> = self.places().iter().map(|place| place.display().to_string()).collect();
-        ToolError::new(
-            ErrorKind::Unavailable,
-            format!("Rust is not installed: there is no `rustc` in `{}`", places.join("`, `")),
-        )
-        .with_hint(
-            "Install it with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y` (or see \
+        ToolError::new(ErrorKind::Unavailable, format!("Rust is not installed: there is no `rustc` in `{}`", places.join("`, `")))
+            .with_hint(
+                "Install it with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y` (or see \
              https://rustup.rs), and try again. Ready modules (`wasm_base64`, `wat`) need no toolchain",
-        )
+            )
     }
 
     async fn ask(&self, program: &Path, arguments: &[&str]) -> Result<String, ToolError> {
@@ -155,8 +152,7 @@ impl Toolchains {
 }
 
 fn missing_target(toolchain: &Toolchain, reason: &str, output: String) -> ToolError {
-    let message =
-        format!("The Rust toolchain in `{}` has no target `{TARGET}`. {reason}", toolchain.sysroot.display());
+    let message = format!("The Rust toolchain in `{}` has no target `{TARGET}`. {reason}", toolchain.sysroot.display());
     ToolError::new(ErrorKind::Unavailable, message).with_output(output).with_hint(format!(
         "Run `rustup target add {TARGET}`, or on Debian install `libstd-rust-dev-wasm32`; `skillz doctor --fix` does it too"
     ))

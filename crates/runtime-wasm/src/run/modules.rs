@@ -260,10 +260,10 @@ fn optimise(shared: &Weak<Shared>, loaded: &Weak<Loaded>, path: &Path) {
 pub(crate) fn check_form(bytes: &[u8]) -> Result<(), ToolError> {
     match bytes.get(..8) {
         Some(b"\0asm\x01\0\0\0") => Ok(()),
-        Some([b'\0', b'a', b's', b'm', _, _, 1, _]) => Err(ToolError::invalid(
-            "This is a WebAssembly component; a tool is a core module for WASI preview 1",
-        )
-        .with_hint("Build it for the target `wasm32-wasip1`")),
+        Some([b'\0', b'a', b's', b'm', _, _, 1, _]) => {
+            Err(ToolError::invalid("This is a WebAssembly component; a tool is a core module for WASI preview 1")
+                .with_hint("Build it for the target `wasm32-wasip1`"))
+        }
         _ => Err(ToolError::invalid("This is not a WebAssembly module: it does not start with `\\0asm`")
             .with_hint("Give a module built for the target `wasm32-wasip1`")),
     }

@@ -181,7 +181,9 @@ impl Facts {
 
 impl Facts {
     fn call_forms(&mut self, call: &ast::ExprCall) {
-        let has_keyword = |name: &str| call.arguments.keywords.iter().any(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.id.as_str() == name));
+        let has_keyword = |name: &str| {
+            call.arguments.keywords.iter().any(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.id.as_str() == name))
+        };
         match &*call.func {
             Expr::Name(name) if name.id.as_str() == "print" && has_keyword("file") => {
                 self.forms.push(("`file` of `print`", "import sys\nprint('', file=sys.stdout)"));

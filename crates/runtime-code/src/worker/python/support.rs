@@ -80,7 +80,8 @@ pub(crate) fn is_gap(exception: ExcType, message: &str) -> bool {
     if exception == ExcType::NotImplementedError {
         return true;
     }
-    let says_so = ["not yet supported", "argument is not supported", "are not supported", "or slices, not slice", "'list' object to bytes"];
+    let says_so =
+        ["not yet supported", "argument is not supported", "are not supported", "or slices, not slice", "'list' object to bytes"];
     let dicts = message.starts_with("unsupported operand type(s) for |") && message.contains("'dict' and 'dict'");
     let percent = message.starts_with("unsupported operand type(s) for %: 'str'");
     dicts || percent || says_so.iter().any(|part| message.contains(part))
