@@ -76,10 +76,10 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if self.path.exists() {
-            if let Err(error) = fs::remove_dir_all(&self.path) {
-                tracing::warn!(path = %self.path.display(), %error, "a half-made environment could not be removed");
-            }
+        if self.path.exists()
+            && let Err(error) = fs::remove_dir_all(&self.path)
+        {
+            tracing::warn!(path = %self.path.display(), %error, "a half-made environment could not be removed");
         }
     }
 }

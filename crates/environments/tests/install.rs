@@ -1,5 +1,14 @@
 //! Installs with the real pip, uv and npm, from packages that lie beside this file.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
+
 mod support;
 
 use std::{fs, sync::Arc};

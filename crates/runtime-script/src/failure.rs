@@ -85,7 +85,7 @@ pub(crate) fn with_last_lines(error: ToolError, stderr: &str, stdout: &str) -> T
 
 fn seconds(duration: std::time::Duration) -> String {
     let milliseconds = duration.as_millis();
-    if milliseconds % 1000 == 0 { format!("{} s", milliseconds / 1000) } else { format!("{milliseconds} ms") }
+    if milliseconds.is_multiple_of(1000) { format!("{} s", milliseconds / 1000) } else { format!("{milliseconds} ms") }
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -41,10 +41,10 @@ struct Inspection {
 /// Makes a draft callable.
 pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) -> Result<Prepared, ToolError> {
     let Draft { mut manifest, source, directory } = draft;
-    if let NetworkPermission::Hosts(hosts) = &manifest.permissions.network {
-        if !hosts.is_empty() {
-            return Err(launch::host_lists_are_not_there(&manifest.name));
-        }
+    if let NetworkPermission::Hosts(hosts) = &manifest.permissions.network
+        && !hosts.is_empty()
+    {
+        return Err(launch::host_lists_are_not_there(&manifest.name));
     }
     let size_bytes = write_source(&mut manifest, source, &directory)?;
     let entry = Tool::new(name(&manifest)?, Version::FIRST, directory.clone(), manifest.clone(), String::new()).source_path()?;

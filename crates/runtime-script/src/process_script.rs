@@ -280,10 +280,10 @@ impl<'a> Run<'a> {
     }
 
     fn printed_outcome(&mut self) -> ToolOutcome {
-        if self.printed.trim_ascii().is_empty() {
-            if let Some(value) = self.conversation.streamed() {
-                return self.noted(Output::Value(value));
-            }
+        if self.printed.trim_ascii().is_empty()
+            && let Some(value) = self.conversation.streamed()
+        {
+            return self.noted(Output::Value(value));
         }
         let text = match String::from_utf8(std::mem::take(&mut self.printed)) {
             Ok(text) => text,

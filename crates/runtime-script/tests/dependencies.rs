@@ -1,5 +1,14 @@
 //! Scripts with dependencies: installed at registration, locked, found by workers and processes, made again when lost.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
+
 mod support;
 
 use std::{fs, path::PathBuf};

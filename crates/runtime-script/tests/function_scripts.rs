@@ -1,5 +1,14 @@
 //! Function scripts in warm workers, Python and JavaScript.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
+
 mod support;
 
 use std::sync::Arc;

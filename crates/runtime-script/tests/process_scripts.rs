@@ -1,5 +1,14 @@
 //! Process scripts with the real interpreters (SPEC of the line protocol, plain printing, failures).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
+
 mod support;
 
 use std::sync::Arc;

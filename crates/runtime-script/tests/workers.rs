@@ -1,5 +1,14 @@
 //! How many workers there are, when they end, and who gets which.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
+
 mod support;
 
 use std::{sync::Arc, time::Duration};

@@ -45,14 +45,13 @@ impl WasmRuntime {
 
     async fn call_at(&self, call: ToolCall, host: Arc<dyn Host>, place: Place) -> Result<ToolOutcome, ToolError> {
         let path = call.tool.module_path();
-        let module = match self.runner.loaded(&path) {
-            Some(module) => module,
-            None => {
-                // Compiling is not the call's own doing, and does not count against its time.
-                let _pause = call.clock.pause();
-                let path = self.maker.module_of(&call.tool, &*host).await?;
-                self.runner.load(&path).await?
-            }
+        let module = if let Some(module) = self.runner.loaded(&path) {
+            module
+        } else {
+            // Compiling is not the call's own doing, and does not count against its time.
+            let _pause = call.clock.pause();
+            let path = self.maker.module_of(&call.tool, &*host).await?;
+            self.runner.load(&path).await?
         };
         self.runner.call(call, host, module, place).await
     }

@@ -1,5 +1,14 @@
 //! Each way of failing has its own message.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
+
 mod support;
 
 use std::{sync::Arc, time::Duration};
@@ -192,12 +201,12 @@ async fn deterministic_calls_print_the_same_bytes() {
 #[tokio::test]
 async fn a_refused_host_is_a_refusal() {
     let bench = Bench::new();
-    let code = r#"
+    let code = r"
         #[skillz::tool]
         fn run(url: String, insist: bool) -> Result<String, String> {
             let response = if insist { skillz::http::get(&url).unwrap() } else { skillz::http::get(&url)? };
             Ok(response.body)
-        }"#;
+        }";
     let tool = bench.build("fetch", code, &[]).await.unwrap();
     for insist in [false, true] {
         let mut call = call_of(&tool, json!({"url": "https://other.example.com/", "insist": insist}));

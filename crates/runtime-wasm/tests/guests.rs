@@ -1,5 +1,14 @@
 //! Running ready modules: results, time, cancelling, and guests that do not get in each other's way.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
+
 mod support;
 
 use std::{

@@ -138,10 +138,10 @@ impl Running {
         let names: Vec<String> = self.asked.keys().filter(|name| self.answers.contains_key(*name)).cloned().collect();
         for name in names {
             let (Some(answer), Some(ask)) = (self.answers.remove(&name), self.asked.get(&name)) else { continue };
-            if ask.question.accepts(&answer) {
-                if let Some(ask) = self.asked.remove(&name) {
-                    let _ = ask.reply.send(Ok(answer));
-                }
+            if ask.question.accepts(&answer)
+                && let Some(ask) = self.asked.remove(&name)
+            {
+                let _ = ask.reply.send(Ok(answer));
             }
         }
     }

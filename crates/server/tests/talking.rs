@@ -1,4 +1,13 @@
 //! What a running call says and asks: progress, log, questions, cancellation, in both kinds of protocol.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

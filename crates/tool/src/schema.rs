@@ -90,10 +90,10 @@ impl CompiledSchema {
         if depth > REFERENCE_DEPTH {
             return wanted;
         }
-        if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#')) {
-            if let Some(target) = self.schema.pointer(target) {
-                wanted.add(self.wanted_types(target, depth + 1));
-            }
+        if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'))
+            && let Some(target) = self.schema.pointer(target)
+        {
+            wanted.add(&self.wanted_types(target, depth + 1));
         }
         match schema.get("type") {
             Some(Value::String(name)) => wanted.add_name(name),
@@ -101,7 +101,7 @@ impl CompiledSchema {
             _ => {
                 let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array());
                 for branch in branches.flatten() {
-                    wanted.add(self.wanted_types(branch, depth + 1));
+                    wanted.add(&self.wanted_types(branch, depth + 1));
                 }
             }
         }
@@ -118,7 +118,6 @@ impl CompiledSchema {
 }
 
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "one flag a JSON type")]
 struct WantedTypes {
     string: bool,
     object: bool,
@@ -132,7 +131,7 @@ impl WantedTypes {
         self.array |= name == "array";
     }
 
-    fn add(&mut self, other: Self) {
+    fn add(&mut self, other: &Self) {
         self.string |= other.string;
         self.object |= other.object;
         self.array |= other.array;

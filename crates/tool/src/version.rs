@@ -25,6 +25,7 @@ impl Version {
     pub const FIRST: Self = Self { major: 1, minor: 0, patch: 0 };
 
     /// The version after this one; `breaking` when callers of this one may fail.
+    #[must_use]
     pub fn next(self, breaking: bool) -> Self {
         if breaking {
             Self { minor: self.minor.saturating_add(1), patch: 0, ..self }

@@ -153,7 +153,7 @@ impl Bench {
         let arguments = json!({"name": "bash", "arguments": {"text": "hello"}});
         loose.request("tools/list", &json!({}));
         let bare = median(self.rounds, || bare::run("bash", &["-c", BASH], "{\"text\": \"hello\"}\n"));
-        let mut script = |peer: &mut Peer| {
+        let script = |peer: &mut Peer| {
             peer.request("tools/call", &arguments);
             median(self.rounds, || {
                 black_box(peer.request_text("tools/call", &arguments));

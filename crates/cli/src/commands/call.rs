@@ -1,5 +1,7 @@
 //! `skillz call NAME [key=value ...] [--json -]`
 
+#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
+
 use std::io::Read;
 
 use anyhow::Context as _;

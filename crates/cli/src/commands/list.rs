@@ -72,9 +72,8 @@ fn append(listed: &mut Value, mut page: Value) {
             None => listed[group] = Value::Array(more),
         }
     }
-    match page.get_mut("next_cursor") {
-        Some(cursor) => listed["next_cursor"] = cursor.take(),
-        None => {}
+    if let Some(cursor) = page.get_mut("next_cursor") {
+        listed["next_cursor"] = cursor.take()
     }
 }
 

@@ -1,5 +1,7 @@
 //! `skillz show NAME`
 
+#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
+
 use std::fmt::Write;
 
 use clap::Args;

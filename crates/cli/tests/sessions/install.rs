@@ -42,7 +42,7 @@ fn comments_stay_and_a_backup_is_kept() {
     fs::write(&file, before).expect("a config");
     let (code, stdout, _) = install(&home, &["zed", "--print"]);
     assert_eq!((code, fs::read_to_string(&file).expect("there").as_str()), (0, before), "--print changes nothing");
-    assert!(stdout.contains("+"), "the change is shown: {stdout}");
+    assert!(stdout.contains('+'), "the change is shown: {stdout}");
     assert_eq!(install(&home, &["zed"]).0, 0);
     let after = fs::read_to_string(&file).expect("there");
     assert!(after.contains("// Zed settings") && after.contains("// at night") && after.contains("\"skillz\""), "{after}");

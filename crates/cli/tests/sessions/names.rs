@@ -117,7 +117,7 @@ fn paths_in_manifests_do_not_lead_outside() {
 
 /// The tools folder holds these tools and nothing else that shows.
 fn assert_only_tools(home: &Home, expected: &[&str]) {
-    let entries = fs::read_dir(home.tools()).map(|entries| entries.flatten().collect()).unwrap_or_else(|_| Vec::new());
+    let entries = fs::read_dir(home.tools()).map_or_else(|_| Vec::new(), |entries| entries.flatten().collect());
     let mut names: Vec<String> = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.retain(|name| !name.starts_with('.'));
     names.sort();

@@ -111,10 +111,10 @@ struct Seen {
 
 impl<'a> Visit<'a> for Seen {
     fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
-        if member.property.name == "stdin" {
-            if let Expression::Identifier(object) = &member.object {
-                self.reads_stdin |= matches!(object.name.as_str(), "process" | "Deno" | "Bun");
-            }
+        if member.property.name == "stdin"
+            && let Expression::Identifier(object) = &member.object
+        {
+            self.reads_stdin |= matches!(object.name.as_str(), "process" | "Deno" | "Bun");
         }
         walk::walk_static_member_expression(self, member);
     }
@@ -172,10 +172,10 @@ fn exported_run<'p, 'a>(program: &'p Program<'a>) -> Option<Parameters<'p, 'a>> 
                     return Some(parameters);
                 }
             }
-            Statement::ExportFromDeclaration(export) => {
-                if export.specifiers.iter().any(|specifier| matches!(specifier.exported.name().as_str(), "run" | "default")) {
-                    return Some(None);
-                }
+            Statement::ExportFromDeclaration(export)
+                if export.specifiers.iter().any(|specifier| matches!(specifier.exported.name().as_str(), "run" | "default")) =>
+            {
+                return Some(None);
             }
             Statement::ExportNamedDeclaration(export) => {
                 if let Some(specifier) = export.specifiers.iter().find(|specifier| specifier.exported.name() == "run") {

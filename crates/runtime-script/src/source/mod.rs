@@ -113,10 +113,11 @@ fn javascript_facts(
         Ok(facts) => return Ok((language, facts)),
         Err(error) => error,
     };
-    if language == Language::JavaScript && !is_named {
-        if let Ok(facts) = javascript::facts(text, true) {
-            return Ok((Language::TypeScript, facts));
-        }
+    if language == Language::JavaScript
+        && !is_named
+        && let Ok(facts) = javascript::facts(text, true)
+    {
+        return Ok((Language::TypeScript, facts));
     }
     let kind = if language == Language::TypeScript { "TypeScript" } else { "JavaScript" };
     Err(ToolError::failed(format!("The script of `{}` is not valid {kind}: {error}", manifest.name))

@@ -38,7 +38,7 @@ fn starts_indented(line: &str) -> bool {
 fn line_reads_stdin(words: &[&str]) -> bool {
     let imports_it = matches!(words, ["from", "sys", "import", ..]) && words.contains(&"stdin");
     let mentions_it = words.windows(3).any(|three| matches!(three, ["sys", ".", "stdin"] | ["fileinput", ".", "input"]))
-        || words.windows(3).any(|three| matches!(three, ["open", "(", "0"] | ["fdopen", "(", "0"]))
+        || words.windows(3).any(|three| matches!(three, ["open" | "fdopen", "(", "0"]))
         || words.windows(5).any(|five| matches!(five, ["os", ".", "read", "(", "0"]));
     // `input(` as a call, not `x.input(` and not `def input(`.
     let asks = words.windows(2).enumerate().any(|(index, two)| {

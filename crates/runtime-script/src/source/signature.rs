@@ -102,7 +102,7 @@ fn of_type<'a>(kind: &TSType<'a>, program: &Program<'a>, depth: usize) -> Value 
 }
 
 /// The schema of an interface or alias that stands in the same file.
-fn of_name<'a>(name: &str, program: &Program<'a>, depth: usize) -> Value {
+fn of_name(name: &str, program: &Program<'_>, depth: usize) -> Value {
     for statement in &program.body {
         let declaration = match statement {
             Statement::ExportDeclaration(export) => Some(&export.declaration),

@@ -243,13 +243,12 @@ impl Pool {
     async fn seat(&self, group: &Group) -> Seat {
         // A closed semaphore does not happen: both live as long as the pool.
         let slot = acquire(&group.slots).await;
-        let place = match Arc::clone(&self.shared.places).try_acquire_owned() {
-            Ok(place) => place,
-            Err(_) => {
-                let _waiting = Waiting::new(&self.shared.waiting);
-                self.evict_one();
-                acquire(&self.shared.places).await
-            }
+        let place = if let Ok(place) = Arc::clone(&self.shared.places).try_acquire_owned() {
+            place
+        } else {
+            let _waiting = Waiting::new(&self.shared.waiting);
+            self.evict_one();
+            acquire(&self.shared.places).await
         };
         Seat { _slot: slot, _place: place }
     }

@@ -2,6 +2,15 @@
 //!
 //! `cargo bench --profile dev -p skillz-runtime-wasm --bench wasm [-- PART ...]`, with the parts `call`, `restart`,
 //! `build`, `throughput`, `memory`, `compute` and `misbehave`; all of them without a part.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -27,12 +36,12 @@ use support::{Bench, call_of, timed};
 
 skillz_process::helper_entry!();
 
-pub(crate) const ECHO: &str = r#"use std::io::{Read, Write};
+pub(crate) const ECHO: &str = r"use std::io::{Read, Write};
 fn main() {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).unwrap();
     std::io::stdout().write_all(text.as_bytes()).unwrap();
-}"#;
+}";
 
 const REGEX: &str = r#"use std::collections::BTreeMap;
 fn main() {
@@ -222,7 +231,7 @@ async fn throughput() {
         let mut rates = Vec::new();
         for clients in [1, 2, 8, 64] {
             let rate = rate(&bench, &tool, clients, each).await;
-            println!("{name}: {clients:>2} clients {:>44.0} calls/s", rate);
+            println!("{name}: {clients:>2} clients {rate:>44.0} calls/s");
             rates.push(rate);
         }
         println!("{name}: 64 clients to 2 {:>45.2}", rates[3] / rates[1]);

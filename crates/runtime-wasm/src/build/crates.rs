@@ -2,6 +2,8 @@
 //! no tool's code, and kept read-only for every tool with the same set: no build of one tool can plant something
 //! for the next, and nobody waits for another's lock. A tool's own code is compiled against it by rustc alone.
 
+#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
+
 use std::{
     collections::HashMap,
     ffi::OsString,
@@ -129,13 +131,12 @@ impl CrateStore {
         self.prepare_cargo_home(staging.path()).map_err(|error| cannot_write(staging.path(), &error))?;
         let lock = self.resolve(making, &project, lock.is_some()).await?;
         let name = set_name(making.identity, &lock);
-        let built = match self.find(&name) {
-            Some(built) => built,
-            None => {
-                self.build(making, staging.path(), &lock).await?;
-                self.keep(staging.path(), &name, &lock).map_err(|error| cannot_write(&self.directory, &error))?;
-                self.find(&name).ok_or_else(|| ToolError::internal("The built dependencies vanished from the cache"))?
-            }
+        let built = if let Some(built) = self.find(&name) {
+            built
+        } else {
+            self.build(making, staging.path(), &lock).await?;
+            self.keep(staging.path(), &name, &lock).map_err(|error| cannot_write(&self.directory, &error))?;
+            self.find(&name).ok_or_else(|| ToolError::internal("The built dependencies vanished from the cache"))?
         };
         write_whole(&self.lock_path(making.identity), lock.as_bytes()).map_err(|error| cannot_write(&self.directory, &error))?;
         Ok(built)

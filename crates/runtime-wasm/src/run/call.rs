@@ -124,7 +124,7 @@ async fn run(guest: Guest, modules: &Modules, module: &Loaded) -> Finished {
     let code = module.code();
     let mut store = store(&code, guest);
     let mut result = start(&mut store, &code).await;
-    if result.as_ref().is_err_and(|error| error.is::<PoolConcurrencyLimitError>()) {
+    if result.as_ref().is_err_and(wasmtime::Error::is::<PoolConcurrencyLimitError>) {
         // Nothing of the guest has run yet. Code of the other engine takes its memory from the system.
         if let Some(code) = modules.without_pool(module) {
             store = self::store(&code, store.into_data());

@@ -1,5 +1,7 @@
 //! What `#[serde(...)]` and documentation say about a type, a field or a variant.
 
+#![allow(clippy::indexing_slicing, reason = "the arrays have a place for each of the two directions")]
+
 use syn::{Attribute, Expr, ExprLit, Lit, Meta, meta::ParseNestedMeta};
 
 use super::types::Direction;

@@ -1,5 +1,7 @@
 //! Schemas of the structs and enums that a tool defines, as serde's derive makes their form.
 
+#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
+
 use serde_json::{Map, Value, json};
 use syn::{Attribute, Field, Fields, Item, ItemEnum, ItemStruct, Variant};
 

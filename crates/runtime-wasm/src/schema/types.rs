@@ -1,5 +1,7 @@
 //! Schemas of types.
 
+#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
+
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
