@@ -1,14 +1,6 @@
 //! Processes that are killed while they publish, and processes that publish against each other. The children
 //! are this very program, told by their environment to run one of the tests below as a part.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
 #![allow(
     clippy::disallowed_methods,

@@ -1,14 +1,6 @@
 //! Random operations against a model that remembers everything: no version that was ever acknowledged is lost,
 //! and what is in service is what the model says.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
 
 mod workshop;

@@ -1,14 +1,6 @@
 //! What a running call says and asks: progress, log, questions, cancellation, in both kinds of protocol.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-#![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,

@@ -1,14 +1,6 @@
 //! Tools through both kinds of protocol: listing, calling, failing, publishing.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-#![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,

@@ -1,14 +1,6 @@
 //! Several processes on one file, and processes that die in the middle. The children are this very program,
 //! told by their environment to run one of the tests below as a part.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
 #![allow(
     clippy::disallowed_methods,

@@ -73,7 +73,7 @@ fn append(listed: &mut Value, mut page: Value) {
         }
     }
     if let Some(cursor) = page.get_mut("next_cursor") {
-        listed["next_cursor"] = cursor.take()
+        listed["next_cursor"] = cursor.take();
     }
 }
 

@@ -1,14 +1,6 @@
 //! The engine on a real registry, with a runtime whose tools are one line of instructions.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,

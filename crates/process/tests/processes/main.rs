@@ -1,14 +1,6 @@
 //! Real processes: started, followed, limited, confined, ended.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,

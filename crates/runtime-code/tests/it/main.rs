@@ -1,14 +1,6 @@
 //! Programs as their callers see them, through real workers and real interpreters.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,

@@ -5,14 +5,6 @@
 
 #![allow(
     clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-#![expect(
-    clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::panic,

@@ -1,4 +1,13 @@
 //! A runtime in a folder of its own, tools made from a line of text, and a host that remembers what it was asked.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test says so by failing, and reads its surroundings"
+)]
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use std::{
