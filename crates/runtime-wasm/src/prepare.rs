@@ -3,8 +3,9 @@
 use std::{
     collections::HashMap,
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
 };
 
 use skillz_tool::{Draft, ErrorKind, Host, Manifest, Prepared, SourceCode, Tool, ToolError};
@@ -16,6 +17,8 @@ use crate::{
     schema,
 };
 
+/// Copies and checkouts write source and module within moments, in any order.
+const SLACK: Duration = Duration::from_secs(10);
 /// The source file of Rust tools, and of those written in WebAssembly text.
 const RUST_SOURCE: &str = "src.rs";
 const TEXT_SOURCE: &str = "src.wat";
@@ -38,6 +41,11 @@ impl Maker {
             built: settings.cache_directory.join("wasm").join("built"),
             building: Mutex::default(),
         }
+    }
+
+    /// Builds ahead what most tools need.
+    pub(crate) async fn build_guest_crate(&self, host: &dyn Host) -> Result<(), ToolError> {
+        self.builder.build_guest_crate(host).await
     }
 
     /// Makes a draft callable.
@@ -64,10 +72,10 @@ impl Maker {
                 write(&module_path, &bytes)?;
                 Vec::new()
             }
-            SourceCode::Folder => self.from_folder(&manifest, &directory, &module_path, host).await?,
+            SourceCode::Folder => self.use_folder(&manifest, &directory, &module_path, host).await?,
         };
         if manifest.input_schema.is_none()
-            && let Ok(code) = fs::read_to_string(directory.join(RUST_SOURCE))
+            && let Ok(code) = fs::read_to_string(source_in(&directory, &manifest)?)
         {
             let inferred = schema::of_tool(&code);
             manifest.input_schema = inferred.input;
@@ -85,7 +93,7 @@ impl Maker {
         if path.is_file() {
             return Ok(path);
         }
-        let source = tool.source_path()?;
+        let source = source_in(&tool.directory, &tool.manifest)?;
         let Ok(text) = fs::read_to_string(&source) else {
             let message = format!("`{}` has neither a module `{}.wasm` nor a source `src.rs`", tool.name, tool.name);
             return Err(ToolError::new(ErrorKind::Unavailable, message)
@@ -110,7 +118,7 @@ impl Maker {
         Ok(built)
     }
 
-    async fn from_folder(
+    async fn use_folder(
         &self,
         manifest: &Manifest,
         directory: &Path,
@@ -118,8 +126,7 @@ impl Maker {
         host: &dyn Host,
     ) -> Result<Vec<String>, ToolError> {
         adopt_module(directory, module_path)?;
-        let entry = manifest.entry_file.as_deref();
-        let source = directory.join(entry.unwrap_or(RUST_SOURCE));
+        let source = source_in(directory, manifest)?;
         let Ok(text) = fs::read_to_string(&source) else {
             if module_path.is_file() {
                 return Ok(Vec::new());
@@ -179,6 +186,21 @@ fn dependencies(manifest: &Manifest) -> &[String] {
     if manifest.wasm_dependencies.is_empty() { &manifest.dependencies } else { &manifest.wasm_dependencies }
 }
 
+/// The source file of a tool. It may come from anywhere, and what a compiler says quotes it: neither its name nor a
+/// link may lead out of the tool's folder.
+fn source_in(directory: &Path, manifest: &Manifest) -> Result<PathBuf, ToolError> {
+    let entry = manifest.entry_file.as_deref().unwrap_or(RUST_SOURCE);
+    let path = directory.join(entry);
+    let plain = Path::new(entry).components().all(|part| matches!(part, Component::Normal(_)));
+    // A file that is not there leads nowhere.
+    let inside = path.canonicalize().is_ok_and(|path| directory.canonicalize().is_ok_and(|directory| path.starts_with(directory)));
+    if plain && !entry.is_empty() && (inside || !path.exists()) {
+        return Ok(path);
+    }
+    let message = format!("The source `{entry}` of `{}` does not stay in the tool's folder", manifest.name);
+    Err(ToolError::new(ErrorKind::Denied, message).with_hint("Put the source itself into the folder, as `src.rs`"))
+}
+
 fn is_text(source: &Path) -> bool {
     source.extension().is_some_and(|extension| extension == "wat")
 }
@@ -196,11 +218,8 @@ fn adopt_module(directory: &Path, module_path: &Path) -> Result<(), ToolError> {
         return Ok(());
     }
     let entries = fs::read_dir(directory).map_err(|error| cannot_write(directory, &error))?;
-    let modules: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
-        .collect();
+    let modules: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|extension| extension == "wasm")).collect();
     match modules.as_slice() {
         [only] => fs::rename(only, module_path).map_err(|error| cannot_write(module_path, &error)),
         _ => Ok(()),
@@ -215,8 +234,6 @@ fn is_up_to_date(manifest: &Manifest, code: &str, source: &Path, module_path: &P
         Stamped::Stale => false,
         Stamped::Unknown => {
             let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-            // Copies and checkouts write both files within moments, in any order.
-            const SLACK: std::time::Duration = std::time::Duration::from_secs(10);
             match (modified(source), modified(module_path)) {
                 (Some(source), Some(module)) => source <= module + SLACK,
                 _ => true,

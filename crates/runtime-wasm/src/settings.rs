@@ -46,7 +46,7 @@ impl WasmSettings {
             launcher,
             cores: std::thread::available_parallelism().map_or(2, usize::from),
             toolchain: ToolchainSettings::default(),
-            build_timeout: Duration::from_secs(120),
+            build_timeout: Duration::from_mins(2),
             build_memory_bytes: 3 << 30,
             max_module_bytes: 32 << 20,
         }

@@ -1,13 +1,6 @@
 //! Running ready modules: results, time, cancelling, and guests that do not get in each other's way.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests may fail them")]
 
 mod support;
 
@@ -39,8 +32,7 @@ const ECHO: &str = r#"(module
 const LOOP: &str = r#"(module (memory (export "memory") 1) (func (export "_start") (loop $l (br $l))))"#;
 
 /// Loops before `_start`, while it is instantiated.
-const LOOP_AT_START: &str =
-    r#"(module (memory (export "memory") 1) (func $f (loop $l (br $l))) (start $f) (func (export "_start")))"#;
+const LOOP_AT_START: &str = r#"(module (memory (export "memory") 1) (func $f (loop $l (br $l))) (start $f) (func (export "_start")))"#;
 
 /// Sleeps for an hour.
 const SLEEP: &str = r#"(module
@@ -99,10 +91,7 @@ async fn host_requests_are_answered() {
     }
     let tool = bench.wat("ask", &request("not json"));
     assert!(printed(bench.call(&tool, json!({})).await.unwrap()).contains("-32700"));
-    for message in [
-        r#"{"method":"log","params":{"level":"info","message":"noted"}}"#,
-        r#"{"method":"progress","params":{"current":1,"total":2}}"#,
-    ] {
+    for message in [r#"{"method":"log","params":{"level":"info","message":"noted"}}"#, r#"{"method":"progress","params":{"current":1,"total":2}}"#] {
         let tool = bench.wat("tell", &request(message));
         assert_eq!(printed(bench.call(&tool, json!({})).await.unwrap()), "", "a notification has no reply");
     }
@@ -206,7 +195,7 @@ async fn nested_calls_never_wait_for_a_place() {
     };
     assert!(host.again.set(Box::new(again)).is_ok());
     let calls = (0..64).map(|_| bench.runtime.call(call_of(&tool, json!({})), Arc::clone(&host) as Arc<dyn Host>));
-    let outcomes = tokio::time::timeout(Duration::from_secs(60), futures::future::join_all(calls)).await.expect("a deadlock");
+    let outcomes = tokio::time::timeout(Duration::from_mins(1), futures::future::join_all(calls)).await.expect("a deadlock");
     for outcome in outcomes {
         assert!(printed(outcome.unwrap()).contains("output"));
     }

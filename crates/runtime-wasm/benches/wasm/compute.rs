@@ -64,13 +64,27 @@ pub(crate) async fn run() {
     }
 }
 
+/// Times a ready module.
+pub(crate) async fn run_module(path: &str) {
+    let bench = Bench::new();
+    let tool = bench.module("ready", &std::fs::read(path).unwrap());
+    bench.call(&tool, json!({})).await.unwrap();
+    optimised(&bench).await;
+    let mut times = Vec::new();
+    for _ in 0..7 {
+        let started = Instant::now();
+        bench.call(&tool, json!({})).await.unwrap();
+        times.push(started.elapsed());
+    }
+    row(path, median(times), None);
+}
+
 /// The same program as a native one.
 fn native(code: &str) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let (source, program) = (folder.path().join("main.rs"), folder.path().join("program"));
     std::fs::write(&source, code).unwrap();
-    let built =
-        Command::new("rustc").args(["--edition=2021", "-Copt-level=3", "-o"]).arg(&program).arg(&source).status().unwrap();
+    let built = Command::new("rustc").args(["--edition=2021", "-Copt-level=3", "-o"]).arg(&program).arg(&source).status().unwrap();
     assert!(built.success());
     let times = (0..5).map(|_| {
         let started = Instant::now();

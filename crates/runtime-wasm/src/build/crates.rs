@@ -2,7 +2,8 @@
 //! no tool's code, and kept read-only for every tool with the same set: no build of one tool can plant something
 //! for the next, and nobody waits for another's lock. A tool's own code is compiled against it by rustc alone.
 
-#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
+mod contents;
+mod resolve;
 
 use std::{
     collections::HashMap,
@@ -16,28 +17,25 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use skillz_process::Launcher;
 use skillz_sandbox::Policy;
-use skillz_tool::{ErrorKind, Host, Progress, ToolError};
+use skillz_tool::{ErrorKind, ToolError};
 
+use self::contents::{Contents, contents_of};
 use super::{
-    compiler::{Ran, Run, run},
-    dependency::crate_name,
+    compiler::{Run, run},
     diagnostics::{Diagnostics, resolve_error},
     guest_crate,
-    project::{DependencySet, PACKAGE, crate_count, is_trustworthy_lock, locked_versions},
+    progress::BuildProgress,
+    project::{DependencySet, PACKAGE, is_trustworthy_lock},
     toolchain::{TARGET, Toolchain, Toolchains},
 };
 
 /// Sets kept; those unused for longest go first. One takes some 30 to 100 MB.
 const MAX_SETS: usize = 40;
-/// Compiler options that dependencies and tools have in common.
-pub(crate) const TARGET_FEATURES: &str = "target-feature=+simd128";
-
-/// Stands for a set's own folder in what is written about it.
-const PLACE: &str = "{set}";
+/// Compiler options that dependencies and tools have in common. A guest looks at each turn of a loop whether it shall
+/// yield; unrolled eight times, tight loops run two to four times faster, for one per cent more code.
+pub(crate) const CODE_OPTIONS: [&str; 2] = ["-Ctarget-feature=+simd128", "-Cllvm-args=-unroll-count=8"];
 
 /// A built set: what rustc needs to know of it.
 #[derive(Debug, Default)]
@@ -48,15 +46,6 @@ pub(crate) struct BuiltCrates {
     pub(crate) arguments: Vec<OsString>,
     /// The lock file, for the tool's folder.
     pub(crate) lock: Option<String>,
-}
-
-/// What is written beside a built set. Paths are relative to its folder.
-#[derive(Serialize, Deserialize, Default)]
-struct Contents {
-    /// Crate names with their libraries.
-    externs: Vec<(String, PathBuf)>,
-    /// Folders of native libraries that build scripts name.
-    native: Vec<String>,
 }
 
 /// What building a set takes.
@@ -87,7 +76,7 @@ impl CrateStore {
         toolchain: &Toolchain,
         set: &DependencySet,
         lock: Option<String>,
-        host: &dyn Host,
+        progress: &BuildProgress<'_>,
     ) -> Result<BuiltCrates, ToolError> {
         if set.is_empty() {
             return Ok(BuiltCrates::default());
@@ -107,7 +96,7 @@ impl CrateStore {
         {
             return Ok(built);
         }
-        self.make(&Making { toolchain, set, guest: &guest, identity: &identity, host }, lock).await
+        self.make(&Making { toolchain, set, guest: &guest, identity: &identity, progress }, lock).await
     }
 
     /// A built set, if it is there and whole.
@@ -121,7 +110,11 @@ impl CrateStore {
         let lock = fs::read_to_string(directory.join("Cargo.lock")).ok()?;
         // Marks it as used, for the sweep.
         let _ = fs::File::open(&directory).and_then(|folder| folder.set_modified(SystemTime::now()));
-        Some(BuiltCrates { arguments: contents.arguments(&directory), directory: Some(directory), lock: Some(lock) })
+        Some(BuiltCrates {
+            arguments: contents.arguments(&directory),
+            directory: Some(directory),
+            lock: Some(lock),
+        })
     }
 
     async fn make(&self, making: &Making<'_>, lock: Option<String>) -> Result<BuiltCrates, ToolError> {
@@ -138,88 +131,25 @@ impl CrateStore {
             self.keep(staging.path(), &name, &lock).map_err(|error| cannot_write(&self.directory, &error))?;
             self.find(&name).ok_or_else(|| ToolError::internal("The built dependencies vanished from the cache"))?
         };
-        write_whole(&self.lock_path(making.identity), lock.as_bytes()).map_err(|error| cannot_write(&self.directory, &error))?;
+        write_whole(&self.lock_path(making.identity), lock.as_bytes())
+            .map_err(|error| cannot_write(&self.directory, &error))?;
         Ok(built)
-    }
-
-    /// Fetches the crates and settles their versions. The only step with a network.
-    async fn resolve(&self, making: &Making<'_>, project: &Path, locked: bool) -> Result<String, ToolError> {
-        let progress = |line: &str| {
-            let line = line.trim();
-            if line.starts_with("Updating") || line.starts_with("Download") || line.starts_with("Locking") {
-                making.host.progress(Progress { current: 0.0, total: None, message: Some(line.to_owned()) });
-            }
-        };
-        let attempts: &[&[&str]] = if locked {
-            // A lock that no longer fits is brought up to date. Without a network, what is there must do.
-            &[&["--locked", "--offline"], &["--locked"], &[], &["--offline"]]
-        } else {
-            &[&[], &["--offline"]]
-        };
-        let mut online = None;
-        for options in attempts {
-            let fetched = self.fetch(making.toolchain, project, options, &progress).await?;
-            if fetched.success() {
-                let path = project.join("Cargo.lock");
-                return fs::read_to_string(&path).map_err(|error| cannot_write(&path, &error));
-            }
-            if options.is_empty() {
-                online = Some(fetched);
-            }
-        }
-        let stderr = online.map(|ran| ran.stderr_text()).unwrap_or_default();
-        let hidden = [project.to_string_lossy().into_owned()];
-        let text = resolve_error(&stderr, &hidden.each_ref().map(String::as_str));
-        let hint = if stderr.contains("Could not resolve host")
-            || stderr.contains("Couldn't connect")
-            || stderr.contains("failed to download")
-        {
-            "The crate registry could not be reached, and the crates are not all there yet: try again with a network"
-        } else {
-            "Check names, versions and features of the dependencies on crates.io"
-        };
-        Err(ToolError::invalid("The dependencies could not be resolved").with_output(text).with_hint(hint))
-    }
-
-    async fn fetch(
-        &self,
-        toolchain: &Toolchain,
-        project: &Path,
-        options: &[&str],
-        on_line: &(dyn Fn(&str) + Send + Sync),
-    ) -> Result<Ran, ToolError> {
-        let cargo = toolchain.cargo.as_ref().ok_or_else(no_cargo)?;
-        let mut arguments = vec!["fetch", "--target", TARGET, "--target", &toolchain.host];
-        arguments.extend(options);
-        let mut environment = self.toolchains.download_environment(Some(toolchain));
-        // Without a network there is another way; whoever waits for the tool should not wait for the network too.
-        environment
-            .extend([("CARGO_NET_RETRY", "2"), ("CARGO_HTTP_TIMEOUT", "20")].map(|(name, value)| (name.into(), value.into())));
-        let mut command = Run::plain(cargo, &arguments, environment, project);
-        command.timeout = self.timeout;
-        command.on_line = Some(on_line);
-        run(&self.launcher, command).await
     }
 
     /// Builds the set: confined, without a network, since build scripts and macros of the crates run here.
     async fn build(&self, making: &Making<'_>, staging: &Path, lock: &str) -> Result<(), ToolError> {
         let toolchain = making.toolchain;
         let cargo = toolchain.cargo.as_ref().ok_or_else(no_cargo)?;
-        let total = crate_count(lock);
         let compiled = AtomicUsize::new(0);
         let progress = |line: &str| {
             let Some(name) = line.trim().strip_prefix("Compiling ") else { return };
             // Cargo counts this one's predecessors as begun, not as done; near enough for a reader.
             let count = compiled.fetch_add(1, Ordering::Relaxed) + 1;
             let name = name.split(" (").next().unwrap_or(name);
-            let message = format!("Compiling {name} ({count} crates so far)");
-            making.host.progress(Progress {
-                current: count as f64,
-                total: Some(total.max(count) as f64),
-                message: Some(message),
-            });
+            making.progress.report(format!("Compiling {name} ({count} crates so far)"));
         };
-        let arguments = ["build", "--release", "--target", TARGET, "--offline", "--locked", "--message-format", "json"];
+        let arguments =
+            ["build", "--release", "--target", TARGET, "--offline", "--locked", "--message-format", "json"];
         let mut read_only = vec![toolchain.sysroot.clone(), making.guest.parent().unwrap_or(making.guest).to_owned()];
         read_only.extend(self.registry());
         let command = Run {
@@ -246,7 +176,7 @@ impl CrateStore {
         let path = std::env::join_paths([toolchain.sysroot.join("bin"), "/usr/bin".into(), "/bin".into()]);
         // Paths inside the crates must tell nothing of this machine.
         let registry = self.registry().map(|registry| format!("--remap-path-prefix={}=/crates", registry.join("src").display()));
-        let flags = [Some(format!("-C{TARGET_FEATURES}")), registry].into_iter().flatten().collect::<Vec<_>>().join("\u{1f}");
+        let flags = CODE_OPTIONS.map(str::to_owned).into_iter().chain(registry).collect::<Vec<_>>().join("\u{1f}");
         [
             ("PATH", path.unwrap_or_default()),
             ("HOME", staging.join("temporary").into()),
@@ -281,29 +211,9 @@ impl CrateStore {
         )
     }
 
-    /// A private `CARGO_HOME` for the sandbox: the user's crates, and of their settings only where crates come from.
-    fn prepare_cargo_home(&self, staging: &Path) -> io::Result<()> {
-        let home = staging.join("cargo-home");
-        fs::create_dir_all(&home)?;
-        fs::create_dir_all(staging.join("temporary"))?;
-        if let Some(registry) = self.registry() {
-            link_folder(&registry, &home.join("registry"))?;
-        }
-        let Some(user) = self.toolchains.cargo_home() else { return Ok(()) };
-        let settings = ["config.toml", "config"].into_iter().find_map(|name| fs::read_to_string(user.join(name)).ok());
-        let sources = settings.and_then(|text| text.parse::<toml::Table>().ok()).and_then(|mut table| table.remove("source"));
-        match sources {
-            Some(sources) => {
-                let table = toml::Table::from_iter([("source".to_owned(), sources)]);
-                fs::write(home.join("config.toml"), table.to_string())
-            }
-            None => Ok(()),
-        }
-    }
-
     /// The folder of downloaded crates.
     fn registry(&self) -> Option<PathBuf> {
-        let registry = self.toolchains.cargo_home()?.join("registry");
+        let registry = self.toolchains.cargo_home().join("registry");
         fs::create_dir_all(&registry).ok()?;
         registry.canonicalize().ok()
     }
@@ -354,78 +264,13 @@ struct Making<'a> {
     set: &'a DependencySet,
     guest: &'a Path,
     identity: &'a str,
-    host: &'a dyn Host,
-}
-
-impl Contents {
-    fn arguments(&self, directory: &Path) -> Vec<OsString> {
-        let mut arguments = Vec::new();
-        let mut add = |name: &str, value: OsString| arguments.extend([OsString::from(name), value]);
-        for (name, path) in &self.externs {
-            let mut value = OsString::from(format!("{name}="));
-            value.push(directory.join(path));
-            add("--extern", value);
-        }
-        for target in ["release/deps", &format!("{TARGET}/release/deps")] {
-            let mut value = OsString::from("dependency=");
-            value.push(directory.join("target").join(target));
-            add("-L", value);
-        }
-        for folder in &self.native {
-            add("-L", folder.replace(PLACE, &directory.to_string_lossy()).into());
-        }
-        arguments
-    }
-}
-
-/// Finds the libraries of the direct dependencies in cargo's messages.
-fn contents_of(messages: &str, staging: &Path, lock: &str) -> Contents {
-    let versions = locked_versions(lock).unwrap_or_default();
-    let mut contents = Contents::default();
-    for line in messages.lines() {
-        let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
-        let list = |field: &str| message[field].as_array().into_iter().flatten().filter_map(Value::as_str);
-        match message["reason"].as_str() {
-            Some("build-script-executed") => {
-                let paths = list("linked_paths").map(|path| path.replace(&*staging.to_string_lossy(), PLACE));
-                contents.native.extend(paths);
-            }
-            Some("compiler-artifact") => {
-                let Some((package, version)) = package_of(message["package_id"].as_str().unwrap_or_default()) else { continue };
-                if versions.get(package).map(String::as_str) != Some(version) {
-                    continue;
-                }
-                let is_macro = message["target"]["kind"][0] == "proc-macro";
-                let library = list("filenames").map(Path::new).find(|path| {
-                    let for_target = path.components().any(|part| part.as_os_str() == TARGET);
-                    let is_library = path.extension().is_some_and(|extension| extension == "rlib");
-                    if is_macro { !is_library } else { is_library && for_target }
-                });
-                let relative = library.and_then(|path| path.strip_prefix(staging).ok());
-                if let Some(relative) = relative {
-                    let name = message["target"]["name"].as_str().unwrap_or_default();
-                    contents.externs.push((crate_name(name), relative.to_owned()));
-                }
-            }
-            _ => {}
-        }
-    }
-    contents
-}
-
-/// Name and version in a package id, such as `registry+https://...#serde@1.0.2` or `path+file:///.../skillz#skillz-guest@0.1.0`.
-fn package_of(id: &str) -> Option<(&str, &str)> {
-    let (place, package) = id.rsplit_once('#')?;
-    match package.split_once('@') {
-        Some(parts) => Some(parts),
-        None => Some((place.rsplit_once('/')?.1, package)),
-    }
+    progress: &'a BuildProgress<'a>,
 }
 
 /// Identifies a set but for its versions.
 fn identity(toolchain: &Toolchain, set: &DependencySet, guest: &Path) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(toolchain.version.as_bytes()).update(TARGET_FEATURES.as_bytes());
+    hasher.update(toolchain.version.as_bytes()).update(CODE_OPTIONS.concat().as_bytes());
     hasher.update(set.manifest(guest).as_bytes());
     hasher.finalize().to_hex().chars().take(24).collect()
 }
@@ -433,16 +278,6 @@ fn identity(toolchain: &Toolchain, set: &DependencySet, guest: &Path) -> String 
 fn set_name(identity: &str, lock: &str) -> String {
     let versions: String = blake3::hash(lock.as_bytes()).to_hex().chars().take(16).collect();
     format!("{identity}-{versions}")
-}
-
-#[cfg(unix)]
-fn link_folder(target: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, link)
-}
-
-#[cfg(windows)]
-fn link_folder(target: &Path, link: &Path) -> io::Result<()> {
-    std::os::windows::fs::symlink_dir(target, link)
 }
 
 /// Writes a file so that a reader sees all of it or none.
@@ -472,9 +307,8 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> ToolError {
 }
 
 fn no_cargo() -> ToolError {
-    ToolError::new(ErrorKind::Unavailable, "There is no `cargo` beside `rustc`, and dependencies need it").with_hint(format!(
-        "Install Rust with rustup (https://rustup.rs), or build the tool without dependencies; `{PACKAGE}` needs no more"
-    ))
+    ToolError::new(ErrorKind::Unavailable, "There is no `cargo` beside `rustc`, and dependencies need it")
+        .with_hint(format!("Install Rust with rustup (https://rustup.rs), or build the tool without dependencies; `{PACKAGE}` needs no more"))
 }
 
 #[cfg(test)]

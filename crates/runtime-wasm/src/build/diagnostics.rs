@@ -1,5 +1,7 @@
 //! Compilers' messages, as the author of a tool should read them.
 
+use std::fmt::Write;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -86,7 +88,7 @@ impl Diagnostics {
         let mut text = self.errors.iter().take(MAX_ERRORS).cloned().collect::<Vec<_>>().join("\n\n");
         let more = self.errors.len().saturating_sub(MAX_ERRORS);
         if more > 0 {
-            text.push_str(&format!("\n\n... and {more} more {}", if more == 1 { "error" } else { "errors" }));
+            let _ = write!(text, "\n\n... and {more} more {}", if more == 1 { "error" } else { "errors" });
         }
         text
     }
@@ -120,8 +122,7 @@ mod tests {
 
     fn message(level: &str, text: &str) -> String {
         let span = serde_json::json!({"file_name": "src.rs", "line_start": 3, "is_primary": true});
-        serde_json::json!({"level": level, "message": text, "rendered": format!("{level}: {text}\n"), "spans": [span]})
-            .to_string()
+        serde_json::json!({"level": level, "message": text, "rendered": format!("{level}: {text}\n"), "spans": [span]}).to_string()
     }
 
     #[test]

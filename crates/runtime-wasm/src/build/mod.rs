@@ -5,6 +5,7 @@ mod crates;
 mod dependency;
 mod diagnostics;
 mod guest_crate;
+mod progress;
 mod project;
 mod rust;
 mod source;

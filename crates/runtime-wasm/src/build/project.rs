@@ -118,11 +118,6 @@ pub(crate) fn is_trustworthy_lock(lock: &str) -> bool {
     })
 }
 
-/// How many crates a lock file lists.
-pub(crate) fn crate_count(lock: &str) -> usize {
-    toml::from_str::<Lock>(lock).map_or(0, |lock| lock.package.len().saturating_sub(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,15 +148,12 @@ source = "registry+https://github.com/rust-lang/crates.io-index"
         let versions = locked_versions(LOCK).unwrap();
         assert_eq!(versions.get("rand").map(String::as_str), Some("0.8.5"));
         assert_eq!(versions.get("serde").map(String::as_str), Some("1.0.2"));
-        assert_eq!(crate_count(LOCK), 3);
     }
 
     #[test]
     fn locks_of_other_registries_are_not_taken() {
         assert!(is_trustworthy_lock(LOCK));
-        assert!(!is_trustworthy_lock(
-            &LOCK.replace("registry+https://github.com/rust-lang/crates.io-index", "git+https://example.com/x")
-        ));
+        assert!(!is_trustworthy_lock(&LOCK.replace("registry+https://github.com/rust-lang/crates.io-index", "git+https://example.com/x")));
         assert!(!is_trustworthy_lock("not toml ["));
     }
 

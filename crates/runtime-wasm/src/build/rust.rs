@@ -1,17 +1,24 @@
 //! Builds one Rust program: its dependencies first, if it has some, then itself, confined.
 
-use std::{ffi::OsString, fs, path::Path, sync::Arc};
+use std::{
+    ffi::OsString,
+    fs,
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use skillz_process::Launcher;
 use skillz_sandbox::Policy;
-use skillz_tool::{Host, Progress, ToolError};
+use skillz_tool::{Host, ToolError};
 use tokio::sync::Semaphore;
 
 use super::{
     compiler::{Run, run},
-    crates::{BuiltCrates, CrateStore, TARGET_FEATURES, cannot_write},
+    crates::{BuiltCrates, CrateStore, CODE_OPTIONS, cannot_write},
     dependency,
     diagnostics::Diagnostics,
+    progress::BuildProgress,
     project::DependencySet,
     source,
     stamp::{self, SourceHash},
@@ -42,6 +49,7 @@ pub(crate) struct RustBuilder {
     toolchains: Arc<Toolchains>,
     crates: CrateStore,
     places: Semaphore,
+    swept: OnceLock<()>,
 }
 
 impl RustBuilder {
@@ -56,7 +64,16 @@ impl RustBuilder {
             settings.build_timeout,
             settings.build_memory_bytes,
         );
-        Self { settings: settings.clone(), launcher, toolchains, crates, places: Semaphore::new(settings.cores.max(1)) }
+        Self { settings: settings.clone(), launcher, toolchains, crates, places: Semaphore::new(settings.cores.max(1)), swept: OnceLock::new() }
+    }
+
+    /// Builds what a tool with `#[skillz::tool]` and no further dependencies needs.
+    pub(crate) async fn build_guest_crate(&self, host: &dyn Host) -> Result<(), ToolError> {
+        let _place = self.places.acquire().await.map_err(ToolError::internal)?;
+        let progress = BuildProgress::new(host);
+        let toolchain = self.toolchains.find(&progress).await?;
+        let set = DependencySet { listed: Vec::new(), guest: true };
+        self.crates.get(&toolchain, &set, None, &progress).await.map(drop)
     }
 
     /// Builds a program. Dropping the future stops the compilers.
@@ -67,10 +84,10 @@ impl RustBuilder {
         let set = DependencySet { listed, guest };
         let edition = source::edition(source.code).map_err(ToolError::invalid)?;
         let _place = self.places.acquire().await.map_err(ToolError::internal)?;
-        let toolchain = self.toolchains.find(host).await?;
-        let crates = self.crates.get(&toolchain, &set, source.lock.clone(), host).await?;
-        let message = format!("Compiling {}", source.name);
-        host.progress(Progress { current: 0.0, total: None, message: Some(message) });
+        let progress = BuildProgress::new(host);
+        let toolchain = self.toolchains.find(&progress).await?;
+        let crates = self.crates.get(&toolchain, &set, source.lock.clone(), &progress).await?;
+        progress.report(format!("Compiling {}", source.name));
         let mut built = self.compile(&source, edition, &toolchain, &crates, &set).await?;
         built.lock = crates.lock;
         stamp::write(&mut built.module, SourceHash::of(source.code, source.dependencies));
@@ -109,7 +126,7 @@ impl RustBuilder {
         let stderr = ran.stderr_text();
         let diagnostics = Diagnostics::of_rustc(&stderr);
         if !ran.success() {
-            return Err(compile_error(source.name, diagnostics, &stderr, set));
+            return Err(compile_error(source.name, &diagnostics, &stderr, set));
         }
         crate::run::check_size(fs::metadata(&output).map_or(0, |metadata| metadata.len()), self.settings.max_module_bytes)?;
         let module = fs::read(&output).map_err(|error| ToolError::internal(format!("rustc wrote no module: {error}")))?;
@@ -118,6 +135,7 @@ impl RustBuilder {
 
     fn work_directory(&self) -> Result<tempfile::TempDir, ToolError> {
         let directory = self.settings.cache_directory.join("wasm").join("work");
+        self.swept.get_or_init(|| remove_leftovers(&directory));
         let made = fs::create_dir_all(&directory)
             .and_then(|()| directory.canonicalize())
             .and_then(|directory| tempfile::Builder::new().prefix("build-").tempdir_in(directory));
@@ -125,24 +143,35 @@ impl RustBuilder {
     }
 }
 
+/// Deletes the folders of builds whose server was killed. None is at work for a day.
+fn remove_leftovers(directory: &Path) {
+    const AGE: Duration = Duration::from_hours(24);
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        if modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > AGE)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// The compiler's arguments. Paths are relative to the working folder, so that no message shows where that is.
 fn arguments(edition: &str, crates: &BuiltCrates) -> Vec<OsString> {
     let edition = format!("--edition={edition}");
     let target = format!("--target={TARGET}");
-    let features = format!("-C{TARGET_FEATURES}");
     let fixed = [
         "src.rs",
         "--crate-name=tool",
         "--crate-type=bin",
         &edition,
         &target,
-        &features,
         "-Copt-level=3",
+        // A tool is small: in one piece its code is better, and is made with less work in all.
+        "-Ccodegen-units=1",
         "-Cstrip=symbols",
         "--error-format=json",
         "-otool.wasm",
     ];
-    fixed.into_iter().map(OsString::from).chain(crates.arguments.iter().cloned()).collect()
+    fixed.into_iter().chain(CODE_OPTIONS).map(OsString::from).chain(crates.arguments.iter().cloned()).collect()
 }
 
 /// Nothing of the user's: what a program reads by `env!` is in its module.
@@ -151,7 +180,7 @@ fn environment(toolchain: &Toolchain, work: &Path) -> Vec<(OsString, OsString)> 
     vec![("PATH".into(), path.unwrap_or_default()), ("TMPDIR".into(), work.join("temporary").into())]
 }
 
-fn compile_error(name: &str, diagnostics: Diagnostics, stderr: &str, set: &DependencySet) -> ToolError {
+fn compile_error(name: &str, diagnostics: &Diagnostics, stderr: &str, set: &DependencySet) -> ToolError {
     let text = diagnostics.error_text();
     let missing = source::missing_crates(&text, &set.packages());
     // Without a message of its own the compiler crashed, or the linker failed.

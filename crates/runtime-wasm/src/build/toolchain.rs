@@ -8,10 +8,13 @@ use std::{
 };
 
 use skillz_process::Launcher;
-use skillz_tool::{ErrorKind, Host, Progress, ToolError};
+use skillz_tool::{ErrorKind, ToolError};
 use tokio::sync::Mutex;
 
-use super::compiler::{Run, run};
+use super::{
+    compiler::{Run, run},
+    progress::BuildProgress,
+};
 use crate::ToolchainSettings;
 
 /// What modules are built for.
@@ -46,22 +49,22 @@ impl Toolchains {
     }
 
     /// The toolchain, with the target installed.
-    pub(crate) async fn find(&self, host: &dyn Host) -> Result<Arc<Toolchain>, ToolError> {
+    pub(crate) async fn find(&self, progress: &BuildProgress<'_>) -> Result<Arc<Toolchain>, ToolError> {
         // Held over the search on purpose: ten builds at once look, and install the target, once.
         let mut found = self.found.lock().await;
         if let Some(toolchain) = found.as_ref().filter(|toolchain| toolchain.is_current()) {
             return Ok(Arc::clone(toolchain));
         }
         let toolchain = Arc::new(self.search().await?);
-        self.ensure_target(&toolchain, host).await?;
+        self.ensure_target(&toolchain, progress).await?;
         *found = Some(Arc::clone(&toolchain));
         Ok(toolchain)
     }
 
-    /// `CARGO_HOME`, or where it is by default.
-    pub(crate) fn cargo_home(&self) -> Option<PathBuf> {
+    /// `CARGO_HOME`, or where it is by default; of a user without a home, a folder in the cache.
+    pub(crate) fn cargo_home(&self) -> PathBuf {
         let by_default = || self.settings.user_home.as_ref().map(|home| home.join(".cargo"));
-        self.settings.cargo_home.clone().or_else(by_default)
+        self.settings.cargo_home.clone().or_else(by_default).unwrap_or_else(|| self.scratch.with_file_name("cargo"))
     }
 
     /// The environment of programs that download: the user's own, but no more of it than they need.
@@ -73,7 +76,7 @@ impl Toolchains {
         let mut add = |name: &str, value: Option<OsString>| environment.extend(value.map(|value| (name.into(), value)));
         add("PATH", std::env::join_paths(path).ok());
         add("HOME", self.settings.user_home.as_ref().map(|home| home.clone().into_os_string()));
-        add("CARGO_HOME", self.cargo_home().map(PathBuf::into_os_string));
+        add("CARGO_HOME", Some(self.cargo_home().into_os_string()));
         add("RUSTUP_HOME", self.settings.rustup_home.as_ref().map(|home| home.clone().into_os_string()));
         add("CARGO_TERM_COLOR", Some("never".into()));
         environment
@@ -103,7 +106,7 @@ impl Toolchains {
 
     fn places(&self) -> Vec<PathBuf> {
         let mut places = self.settings.search_path.clone();
-        places.extend(self.cargo_home().map(|home| home.join("bin")));
+        places.push(self.cargo_home().join("bin"));
         places.extend(
             ["/usr/local/cargo/bin", "/usr/local/bin", "/usr/bin", "/opt/homebrew/bin", "/opt/rust/bin"].map(PathBuf::from),
         );
@@ -114,11 +117,14 @@ impl Toolchains {
 
     fn not_found(&self) -> ToolError {
         let places: Vec<String> = self.places().iter().map(|place| place.display().to_string()).collect();
-        ToolError::new(ErrorKind::Unavailable, format!("Rust is not installed: there is no `rustc` in `{}`", places.join("`, `")))
-            .with_hint(
-                "Install it with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y` (or see \
+        ToolError::new(
+            ErrorKind::Unavailable,
+            format!("Rust is not installed: there is no `rustc` in `{}`", places.join("`, `")),
+        )
+        .with_hint(
+            "Install it with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y` (or see \
              https://rustup.rs), and try again. Ready modules (`wasm_base64`, `wat`) need no toolchain",
-            )
+        )
     }
 
     async fn ask(&self, program: &Path, arguments: &[&str]) -> Result<String, ToolError> {
@@ -132,15 +138,14 @@ impl Toolchains {
             .with_hint("Repair the Rust toolchain, for example with `rustup default stable`, and try again"))
     }
 
-    async fn ensure_target(&self, toolchain: &Toolchain, host: &dyn Host) -> Result<(), ToolError> {
+    async fn ensure_target(&self, toolchain: &Toolchain, progress: &BuildProgress<'_>) -> Result<(), ToolError> {
         if toolchain.has_target() {
             return Ok(());
         }
         let Some(rustup) = self.program("rustup") else {
             return Err(missing_target(toolchain, "There is no `rustup` to add it with", String::new()));
         };
-        let message = format!("Installing the Rust target {TARGET}");
-        host.progress(Progress { current: 0.0, total: None, message: Some(message) });
+        progress.report(format!("Installing the Rust target {TARGET}"));
         let arguments = ["target", "add", TARGET];
         let command = Run::plain(&rustup, &arguments, self.download_environment(None), &self.scratch);
         let output = run(&self.launcher, command).await?;
@@ -152,7 +157,8 @@ impl Toolchains {
 }
 
 fn missing_target(toolchain: &Toolchain, reason: &str, output: String) -> ToolError {
-    let message = format!("The Rust toolchain in `{}` has no target `{TARGET}`. {reason}", toolchain.sysroot.display());
+    let message =
+        format!("The Rust toolchain in `{}` has no target `{TARGET}`. {reason}", toolchain.sysroot.display());
     ToolError::new(ErrorKind::Unavailable, message).with_output(output).with_hint(format!(
         "Run `rustup target add {TARGET}`, or on Debian install `libstd-rust-dev-wasm32`; `skillz doctor --fix` does it too"
     ))

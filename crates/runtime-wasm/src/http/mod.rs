@@ -19,7 +19,7 @@ const MAX_REDIRECTS: usize = 10;
 /// Longest body taken, in bytes. It becomes JSON, and then lies in the guest's memory.
 const MAX_BODY: usize = 10 << 20;
 /// Longest wait for one request; the call's own limit usually ends it earlier.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Why a request came to nothing.
 #[derive(Debug)]
@@ -104,8 +104,7 @@ pub(crate) async fn request(
 }
 
 fn read(params: Value) -> Result<Hop, HttpError> {
-    let request: Request =
-        serde_json::from_value(params).map_err(|error| failed(format!("The request is not valid: {error}")))?;
+    let request: Request = serde_json::from_value(params).map_err(|error| failed(format!("The request is not valid: {error}")))?;
     let method = request.method.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is no HTTP method")))?;
     let url = Url::parse(&request.url).map_err(|error| failed(format!("`{}` is no URL: {error}", request.url)))?;

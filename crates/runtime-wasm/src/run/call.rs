@@ -3,10 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{
-    FutureExt,
-    future::{BoxFuture, Either},
-};
+use futures::{FutureExt, future::{BoxFuture, Either}};
 use serde_json::{Value, json};
 use skillz_tool::{CallClock, Host, LogLevel, ToolCall, ToolError, ToolOutcome, dispatch_request};
 use tokio::sync::mpsc;
@@ -106,6 +103,7 @@ impl Caller {
             tool_name: call.tool.name.as_str().into(),
             host,
             requests,
+            max_output_bytes: call.limits.max_output_bytes,
             network: call.grants.network.clone(),
             http: Arc::clone(&self.http),
             ticker: Arc::clone(&self.ticker),
@@ -170,7 +168,12 @@ async fn time_is_up(clock: &CallClock) {
     }
 }
 
-fn conclude(call: &ToolCall, host: &dyn Host, output: &GuestOutput, finished: Finished) -> Result<ToolOutcome, ToolError> {
+fn conclude(
+    call: &ToolCall,
+    host: &dyn Host,
+    output: &GuestOutput,
+    finished: Finished,
+) -> Result<ToolOutcome, ToolError> {
     let Finished { ending, mut answer } = finished;
     if !ending.is_success() {
         return Err(failure::describe(call, output, ending));

@@ -24,6 +24,8 @@ pub(crate) struct HostLink {
     pub(crate) host: Arc<dyn Host>,
     /// Requests are carried out by the task that made the call, not on the guests' threads.
     pub(crate) requests: mpsc::UnboundedSender<HostRequest>,
+    /// Longest result, in bytes.
+    pub(crate) max_output_bytes: u64,
     pub(crate) network: NetworkPermission,
     pub(crate) http: Arc<HttpClients>,
     pub(crate) ticker: Arc<Ticker>,

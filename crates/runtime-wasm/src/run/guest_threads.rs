@@ -48,6 +48,12 @@ impl GuestThreads {
         Ok(OwnedTask(self.handle()?.spawn_blocking(work)))
     }
 
+    /// Runs work that nobody waits for.
+    pub(crate) fn detach_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), ToolError> {
+        self.handle()?.spawn_blocking(work);
+        Ok(())
+    }
+
     fn handle(&self) -> Result<&Handle, ToolError> {
         let runtime = self.runtime.get_or_init(|| {
             // The queue of new guests is looked at before every turn: a quick call overtakes those that loop.

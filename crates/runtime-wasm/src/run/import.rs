@@ -13,7 +13,10 @@ use skillz_tool::{Progress, dispatch_notification};
 use tokio::sync::oneshot;
 use wasmtime::{Caller, Extern, Linker, format_err};
 
-use super::guest::{Guest, HostRequest};
+use super::{
+    guest::{Guest, HostRequest},
+    output::OutputTooLong,
+};
 use crate::http;
 
 /// Longest message of a guest other than its result, in bytes.
@@ -88,10 +91,15 @@ fn read(caller: &mut Caller<'_, Guest>, pointer: u32, length: u32) -> wasmtime::
     let start = pointer as usize;
     let bytes = memory.data(&caller).get(start..start.saturating_add(length as usize));
     let bytes = bytes.ok_or_else(|| format_err!("`skillz.call` was given a place outside of the memory"))?;
-    if bytes.len() > MAX_MESSAGE && !bytes.starts_with(br#"{"method":"tool/"#) {
-        return Ok(Err(failure(-32600, format!("The message is longer than {MAX_MESSAGE} bytes"))));
+    let limit = caller.data().link.max_output_bytes;
+    let is_result = bytes.starts_with(br#"{"method":"tool/"#);
+    if is_result && bytes.len() as u64 > limit {
+        return Err(OutputTooLong { limit }.into());
     }
-    Ok(serde_json::from_slice(bytes).map_err(|error| failure(-32700, format!("The message is not valid: {error}"))))
+    if !is_result && bytes.len() > MAX_MESSAGE {
+        return Ok(Err(failure(-32600, &format!("The message is longer than {MAX_MESSAGE} bytes"))));
+    }
+    Ok(serde_json::from_slice(bytes).map_err(|error| failure(-32700, &format!("The message is not valid: {error}"))))
 }
 
 /// Carries out one message and gives the reply's bytes.
@@ -111,13 +119,14 @@ async fn answer(guest: &mut Guest, message: Result<Message, Value>) -> wasmtime:
             }
         }
         "http/request" => {
+            let _waiting = link.ticker.wait();
             let reply = match http::request(&link.http, &link.tool_name, &link.network, params).await {
                 Ok(response) => json!({"result": response}),
                 Err(error) => {
                     if error.refused {
                         link.refused_network = Some(error.message.clone());
                     }
-                    failure(-32000, error.message)
+                    failure(-32000, &error.message)
                 }
             };
             return Ok(reply.to_string().into_bytes());
@@ -153,6 +162,6 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn failure(code: i64, message: String) -> Value {
+fn failure(code: i64, message: &str) -> Value {
     json!({"error": {"code": code, "message": message}})
 }

@@ -18,8 +18,6 @@ use std::{path::Path, sync::Arc};
 
 use skillz_tool::{Host, ToolCall, ToolError, ToolOutcome};
 
-pub(crate) use self::call::Place;
-pub(crate) use self::modules::{Loaded, check_form, check_size};
 use self::{
     call::Caller,
     engine::Engines,
@@ -27,6 +25,8 @@ use self::{
     modules::{Modules, ModulesSettings},
     ticker::Ticker,
 };
+pub(crate) use self::call::Place;
+pub(crate) use self::modules::{Loaded, check_form, check_size};
 use crate::WasmSettings;
 
 /// Everything that runs guests.
@@ -45,6 +45,11 @@ impl Runner {
             engines: Engines::new(Arc::clone(&ticker)),
         });
         Self { caller: Caller { threads, ticker, modules: Arc::new(modules), http: Arc::default() } }
+    }
+
+    /// Starts threads and engine.
+    pub(crate) fn warm_up(&self) -> Result<(), ToolError> {
+        self.caller.modules.warm_up()
     }
 
     /// The module in a file, if it is in memory.

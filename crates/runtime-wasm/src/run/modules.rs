@@ -11,6 +11,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
     time::SystemTime,
 };
 
@@ -72,6 +73,13 @@ struct Stamp {
     inode: u64,
 }
 
+/// A module's file, and what the cache has of it.
+struct Found {
+    key: ModuleKey,
+    bytes: Vec<u8>,
+    code: Option<Code>,
+}
+
 /// A module that can be started.
 pub(crate) struct Loaded {
     key: ModuleKey,
@@ -92,6 +100,12 @@ impl Modules {
         Self { shared: Arc::new(shared), threads: settings.threads, index: Mutex::default() }
     }
 
+    /// Makes the engine, so that the first call finds it there.
+    pub(crate) fn warm_up(&self) -> Result<(), ToolError> {
+        let shared = Arc::clone(&self.shared);
+        self.threads.detach_blocking(move || drop(shared.engines.get(Tier::Optimised)))
+    }
+
     /// The module in a file, if it is in memory and the file has not changed.
     pub(crate) fn loaded(&self, path: &Path) -> Option<Arc<Loaded>> {
         let loaded = self.find(path, Stamp::of(&fs::metadata(path).ok()?))?;
@@ -107,13 +121,9 @@ impl Modules {
         }
         let shared = Arc::clone(&self.shared);
         let source = path.to_owned();
-        let read = self.threads.spawn_blocking(move || {
-            let bytes = shared.read(&source)?;
-            Ok::<_, ToolError>((ModuleKey::of(&bytes), bytes))
-        })?;
-        let (key, bytes) = read.await.map_err(ToolError::internal)??;
+        let Found { key, bytes, code } = self.threads.spawn_blocking(move || shared.find(&source))?.await.map_err(ToolError::internal)??;
         let cell = self.remember(path, stamp, key);
-        let loaded = cell.get_or_try_init(|| self.compile(key, bytes)).await?;
+        let loaded = cell.get_or_try_init(|| self.compile(key, bytes, code)).await?;
         self.optimise(loaded, path);
         Ok(Arc::clone(loaded))
     }
@@ -168,10 +178,12 @@ impl Modules {
         Arc::clone(&entry.cell)
     }
 
-    async fn compile(&self, key: ModuleKey, bytes: Vec<u8>) -> Result<Arc<Loaded>, ToolError> {
+    async fn compile(&self, key: ModuleKey, bytes: Vec<u8>, code: Option<Code>) -> Result<Arc<Loaded>, ToolError> {
         let shared = Arc::clone(&self.shared);
-        let work = self.threads.spawn_blocking(move || shared.load_or_compile(key, &bytes))?;
-        let code = work.await.map_err(ToolError::internal)??;
+        let code = match code {
+            Some(code) => code,
+            None => self.threads.spawn_blocking(move || shared.compile_now(key, &bytes))?.await.map_err(ToolError::internal)??,
+        };
         let optimising = AtomicBool::new(code.tier == Tier::Optimised);
         Ok(Arc::new(Loaded { key, code: RwLock::new(Arc::new(code)), unpooled: OnceLock::new(), optimising }))
     }
@@ -200,12 +212,26 @@ impl Shared {
         fs::read(path).map_err(|error| unreadable(path, &error))
     }
 
-    /// The best code on disk, or Winch's, made now. Where Winch cannot compile a module, Cranelift does.
-    fn load_or_compile(&self, key: ModuleKey, bytes: &[u8]) -> Result<Code, ToolError> {
-        let optimised = self.engines.get(Tier::Optimised)?;
-        if let Some(module) = self.cache.load(optimised, key) {
-            return link(optimised, &module);
-        }
+    /// Reads a module, and maps the optimised code of it if that is on disk.
+    fn find(&self, path: &Path) -> Result<Found, ToolError> {
+        let (engine, bytes) = thread::scope(|scope| {
+            // After a start the engine is not there yet: it is made beside the reading.
+            let making = (!self.engines.is_made(Tier::Optimised)).then(|| scope.spawn(|| self.engines.get(Tier::Optimised)));
+            let bytes = self.read(path).map(|bytes| (ModuleKey::of(&bytes), bytes));
+            // A panic in there is told by the second attempt.
+            let made = making.and_then(|making| making.join().ok());
+            (made.unwrap_or_else(|| self.engines.get(Tier::Optimised)), bytes)
+        });
+        let (engine, (key, bytes)) = (engine?, bytes?);
+        let code = match self.cache.load(engine, key) {
+            Some(module) => Some(link(engine, &module)?),
+            None => None,
+        };
+        Ok(Found { key, bytes, code })
+    }
+
+    /// Winch's code, from disk or made now. Where Winch cannot compile a module, Cranelift does.
+    fn compile_now(&self, key: ModuleKey, bytes: &[u8]) -> Result<Code, ToolError> {
         let quick = self.engines.get(Tier::Quick)?;
         if let Some(module) = self.cache.load(quick, key) {
             return link(quick, &module);
@@ -214,6 +240,7 @@ impl Shared {
         if let Ok(module) = self.compile(quick, key, bytes) {
             return link(quick, &module);
         }
+        let optimised = self.engines.get(Tier::Optimised)?;
         let module = self.compile(optimised, key, bytes).map_err(|error| not_valid(&error))?;
         link(optimised, &module)
     }
@@ -260,10 +287,10 @@ fn optimise(shared: &Weak<Shared>, loaded: &Weak<Loaded>, path: &Path) {
 pub(crate) fn check_form(bytes: &[u8]) -> Result<(), ToolError> {
     match bytes.get(..8) {
         Some(b"\0asm\x01\0\0\0") => Ok(()),
-        Some([b'\0', b'a', b's', b'm', _, _, 1, _]) => {
-            Err(ToolError::invalid("This is a WebAssembly component; a tool is a core module for WASI preview 1")
-                .with_hint("Build it for the target `wasm32-wasip1`"))
-        }
+        Some([b'\0', b'a', b's', b'm', _, _, 1, _]) => Err(ToolError::invalid(
+            "This is a WebAssembly component; a tool is a core module for WASI preview 1",
+        )
+        .with_hint("Build it for the target `wasm32-wasip1`")),
         _ => Err(ToolError::invalid("This is not a WebAssembly module: it does not start with `\\0asm`")
             .with_hint("Give a module built for the target `wasm32-wasip1`")),
     }

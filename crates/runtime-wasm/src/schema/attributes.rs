@@ -1,20 +1,19 @@
 //! What `#[serde(...)]` and documentation say about a type, a field or a variant.
 
-#![allow(clippy::indexing_slicing, reason = "the arrays have a place for each of the two directions")]
-
 use syn::{Attribute, Expr, ExprLit, Lit, Meta, meta::ParseNestedMeta};
 
 use super::types::Direction;
 
 /// The attributes that change the form of a value.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "serde has as many words for it")]
 pub(crate) struct SerdeAttributes {
-    rename: [Option<String>; 2],
-    rename_all: [Option<String>; 2],
-    rename_all_fields: [Option<String>; 2],
-    skip: [bool; 2],
+    rename: Both<Option<String>>,
+    rename_all: Both<Option<String>>,
+    rename_all_fields: Both<Option<String>>,
+    skip: Both<bool>,
     /// Read or written by code of its own.
-    opaque: [bool; 2],
+    opaque: Both<bool>,
     pub(crate) default: bool,
     pub(crate) skip_if: bool,
     pub(crate) flatten: bool,
@@ -23,6 +22,26 @@ pub(crate) struct SerdeAttributes {
     pub(crate) other: bool,
     pub(crate) tag: Option<String>,
     pub(crate) content: Option<String>,
+}
+
+/// Something that may differ between reading and writing.
+#[derive(Debug, Clone, Default)]
+struct Both<T> {
+    read: T,
+    write: T,
+}
+
+impl<T: Clone> Both<T> {
+    fn get(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        }
+    }
+
+    fn set(&mut self, value: T) {
+        *self = Self { read: value.clone(), write: value };
+    }
 }
 
 impl SerdeAttributes {
@@ -36,23 +55,23 @@ impl SerdeAttributes {
     }
 
     pub(crate) fn renamed(&self, direction: Direction) -> Option<String> {
-        self.rename[direction as usize].clone()
+        self.rename.get(direction).clone()
     }
 
     pub(crate) fn rule(&self, direction: Direction) -> Option<&str> {
-        self.rename_all[direction as usize].as_deref()
+        self.rename_all.get(direction).as_deref()
     }
 
     pub(crate) fn fields_rule(&self, direction: Direction) -> Option<&str> {
-        self.rename_all_fields[direction as usize].as_deref()
+        self.rename_all_fields.get(direction).as_deref()
     }
 
     pub(crate) fn is_skipped(&self, direction: Direction) -> bool {
-        self.skip[direction as usize]
+        *self.skip.get(direction)
     }
 
     pub(crate) fn is_opaque(&self, direction: Direction) -> bool {
-        self.opaque[direction as usize]
+        *self.opaque.get(direction)
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
@@ -67,23 +86,23 @@ impl SerdeAttributes {
                 self.default = true;
                 skip_value(meta)?;
             }
-            "skip" => self.skip = [true; 2],
-            "skip_deserializing" => self.skip[Direction::Read as usize] = true,
-            "skip_serializing" => self.skip[Direction::Write as usize] = true,
+            "skip" => self.skip.set(true),
+            "skip_deserializing" => self.skip.read = true,
+            "skip_serializing" => self.skip.write = true,
             "skip_serializing_if" => {
                 self.skip_if = true;
                 skip_value(meta)?;
             }
             "with" => {
-                self.opaque = [true; 2];
+                self.opaque.set(true);
                 skip_value(meta)?;
             }
             "deserialize_with" | "from" | "try_from" => {
-                self.opaque[Direction::Read as usize] = true;
+                self.opaque.read = true;
                 skip_value(meta)?;
             }
             "serialize_with" | "into" => {
-                self.opaque[Direction::Write as usize] = true;
+                self.opaque.write = true;
                 skip_value(meta)?;
             }
             "flatten" => self.flatten = true,
@@ -97,18 +116,17 @@ impl SerdeAttributes {
 }
 
 /// `name = "x"`, or `name(serialize = "x", deserialize = "y")`.
-fn take_names(meta: &ParseNestedMeta<'_>, names: &mut [Option<String>; 2]) -> syn::Result<()> {
+fn take_names(meta: &ParseNestedMeta<'_>, names: &mut Both<Option<String>>) -> syn::Result<()> {
     if meta.input.peek(syn::Token![=]) {
-        let name = text(meta)?;
-        *names = [Some(name.clone()), Some(name)];
+        names.set(Some(text(meta)?));
         return Ok(());
     }
     meta.parse_nested_meta(|inner| {
         let name = text(&inner)?;
         if inner.path.is_ident("deserialize") {
-            names[Direction::Read as usize] = Some(name);
+            names.read = Some(name);
         } else {
-            names[Direction::Write as usize] = Some(name);
+            names.write = Some(name);
         }
         Ok(())
     })
@@ -130,14 +148,15 @@ fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
 
 /// The documentation comment, lines joined as Markdown joins them.
 pub(crate) fn documentation(attributes: &[Attribute]) -> Option<String> {
-    let lines =
-        attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| match &attribute.meta {
+    let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
+        match &attribute.meta {
             Meta::NameValue(pair) => match &pair.value {
                 Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
                 _ => None,
             },
             _ => None,
-        });
+        }
+    });
     let text = lines.map(|line| if line.is_empty() { "\n".to_owned() } else { line }).collect::<Vec<_>>().join(" ");
     let text = text.replace(" \n ", "\n").trim().to_owned();
     (!text.is_empty()).then_some(text)

@@ -2,7 +2,7 @@
 
 /// A field's name (`snake_case` in the source) under a rule; an unknown rule changes nothing.
 pub(crate) fn rename_field(name: &str, rule: &str) -> String {
-    rename(name.split('_').map(str::to_owned).collect(), name, rule)
+    rename(&name.split('_').map(str::to_owned).collect::<Vec<_>>(), name, rule)
 }
 
 /// A variant's name (`PascalCase` in the source) under a rule.
@@ -18,11 +18,11 @@ pub(crate) fn rename_variant(name: &str, rule: &str) -> String {
     match rule {
         "lowercase" => name.to_lowercase(),
         "UPPERCASE" => name.to_uppercase(),
-        _ => rename(words, name, rule),
+        _ => rename(&words, name, rule),
     }
 }
 
-fn rename(words: Vec<String>, name: &str, rule: &str) -> String {
+fn rename(words: &[String], name: &str, rule: &str) -> String {
     match rule {
         "lowercase" => name.to_lowercase(),
         "UPPERCASE" => name.to_uppercase(),

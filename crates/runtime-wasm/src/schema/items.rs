@@ -1,7 +1,5 @@
 //! Schemas of the structs and enums that a tool defines, as serde's derive makes their form.
 
-#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
-
 use serde_json::{Map, Value, json};
 use syn::{Attribute, Field, Fields, Item, ItemEnum, ItemStruct, Variant};
 
@@ -58,7 +56,7 @@ fn of_fields(reader: &mut Reader<'_>, fields: &Fields, rule: Option<&str>, all_o
                 (1, Some(only)) => only,
                 (_, last) => {
                     parts.extend(last);
-                    sequence(parts)
+                    sequence(&parts)
                 }
             }
         }
@@ -121,14 +119,16 @@ impl Object {
     }
 
     fn schema(self) -> Value {
-        let mut schema = json!({"type": "object", "properties": self.properties});
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), Value::Object(self.properties));
         if !self.required.is_empty() {
-            schema["required"] = json!(self.required);
+            schema.insert("required".to_owned(), self.required.into());
         }
         if !self.open {
-            schema["additionalProperties"] = Value::Bool(false);
+            schema.insert("additionalProperties".to_owned(), Value::Bool(false));
         }
-        schema
+        Value::Object(schema)
     }
 }
 
@@ -187,14 +187,15 @@ fn tagged(serde: &SerdeAttributes, variant: &Variant, name: &str, fields: Value)
             "additionalProperties": false,
         }),
         (Some(tag), _) => {
-            let mut object =
-                if is_unit { json!({"type": "object", "properties": {}, "additionalProperties": false}) } else { fields };
+            let mut object = if is_unit { json!({"type": "object", "properties": {}, "additionalProperties": false}) } else { fields };
             if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
                 properties.insert(tag.clone(), json!({"const": name}));
             }
             let mut required = vec![json!(tag)];
             required.extend(object.get("required").and_then(Value::as_array).cloned().unwrap_or_default());
-            object["required"] = Value::Array(required);
+            if let Some(object) = object.as_object_mut() {
+                object.insert("required".to_owned(), Value::Array(required));
+            }
             object
         }
     }

@@ -1,7 +1,5 @@
 //! Schemas of types.
 
-#![allow(clippy::indexing_slicing, reason = "JSON values are indexed by name, which gives null where there is nothing")]
-
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
@@ -12,8 +10,8 @@ use super::{attributes::SerdeAttributes, items};
 /// Whether values are read from JSON or written to it; serde lets the two differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    Read = 0,
-    Write = 1,
+    Read,
+    Write,
 }
 
 /// Turns types into schemas, with the definitions of one file at hand.
@@ -70,20 +68,17 @@ impl<'a> Reader<'a> {
             Type::Group(inner) => self.schema(&inner.elem),
             Type::Slice(slice) => json!({"type": "array", "items": self.schema(&slice.elem)}),
             Type::Array(array) => {
-                let mut schema = json!({"type": "array", "items": self.schema(&array.elem)});
-                match length(&array.len) {
-                    Some(length) => {
-                        schema["minItems"] = length.into();
-                        schema["maxItems"] = length.into();
-                    }
-                    None => self.exact = false,
+                let items = self.schema(&array.elem);
+                if let Some(length) = length(&array.len) {
+                    return json!({"type": "array", "items": items, "minItems": length, "maxItems": length});
                 }
-                schema
+                self.exact = false;
+                json!({"type": "array", "items": items})
             }
             Type::Tuple(tuple) if tuple.elems.is_empty() => json!({"type": "null"}),
             Type::Tuple(tuple) => {
                 let parts: Vec<Value> = tuple.elems.iter().map(|part| self.schema(part)).collect();
-                sequence(parts)
+                sequence(&parts)
             }
             _ => self.anything(),
         }
@@ -104,9 +99,7 @@ impl<'a> Reader<'a> {
             ("f32" | "f64", []) => json!({"type": "number"}),
             ("i8" | "i16" | "i32" | "i64" | "i128" | "isize", []) => json!({"type": "integer"}),
             ("u8" | "u16" | "u32" | "u64" | "u128" | "usize", []) => json!({"type": "integer", "minimum": 0}),
-            ("NonZeroU8" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64" | "NonZeroUsize", []) => {
-                json!({"type": "integer", "minimum": 1})
-            }
+            ("NonZeroU8" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64" | "NonZeroUsize", []) => json!({"type": "integer", "minimum": 1}),
             ("Value", []) => Value::Object(Map::new()),
             ("Map", []) => json!({"type": "object"}),
             ("Map", [_, value]) | ("HashMap" | "BTreeMap" | "IndexMap", [_, value, ..]) => {
@@ -159,7 +152,7 @@ pub(crate) fn nullable(schema: Value) -> Value {
 }
 
 /// An array of as many items as there are schemas.
-pub(crate) fn sequence(parts: Vec<Value>) -> Value {
+pub(crate) fn sequence(parts: &[Value]) -> Value {
     let length = parts.len();
     json!({"type": "array", "prefixItems": parts, "items": false, "minItems": length, "maxItems": length})
 }

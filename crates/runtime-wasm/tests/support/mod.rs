@@ -1,14 +1,6 @@
 //! A runtime in a folder of its own, tools made from a line of text, and a host that remembers what it was asked.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "only tests use it")]
 
 use std::{
     path::{Path, PathBuf},
@@ -23,8 +15,8 @@ use skillz_process::Launcher;
 use skillz_runtime_wasm::{WasmRuntime, WasmSettings};
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{
-    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest, Output,
-    Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
+    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest,
+    Output, Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
 };
 use tempfile::TempDir;
 
@@ -175,6 +167,7 @@ pub fn runtime_in(home: &Path) -> Arc<WasmRuntime> {
     Arc::new(WasmRuntime::new(settings_in(home)))
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test finds the toolchain where its own environment says")]
 pub fn settings_in(home: &Path) -> WasmSettings {
     let launcher = Launcher::new(std::env::current_exe().unwrap(), SandboxKind::Auto);
     let mut settings = WasmSettings::new(home.join("cache"), launcher);

@@ -1,19 +1,11 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-
 use std::net::TcpListener;
 
 use skillz_sandbox::SandboxKind;
 
-use super::*;
+use super::{contents::package_of, *};
 use crate::{ToolchainSettings, test_host::SilentHost};
 
+#[expect(clippy::disallowed_methods, reason = "a test finds the toolchain where its own environment says")]
 fn store(directory: &Path) -> CrateStore {
     let launcher = Launcher::new(std::env::current_exe().unwrap(), SandboxKind::Auto);
     let settings = ToolchainSettings {
@@ -24,7 +16,7 @@ fn store(directory: &Path) -> CrateStore {
         download_environment: vec![("A_SECRET".into(), "for downloads only".into())],
     };
     let toolchains = Arc::new(Toolchains::new(settings, launcher.clone(), directory.join("work")));
-    CrateStore::new(directory.to_owned(), launcher, toolchains, Duration::from_secs(120), 2 << 30)
+    CrateStore::new(directory.to_owned(), launcher, toolchains, Duration::from_mins(2), 2 << 30)
 }
 
 /// A build script that tries what it should not be able to do, and writes down how it went.
@@ -72,14 +64,15 @@ async fn a_build_script_reaches_nothing_but_its_own_folder() {
     let port = listener.local_addr().unwrap().port();
 
     let set = DependencySet { listed: Vec::new(), guest: false };
-    let toolchain = store.toolchains.find(&SilentHost).await.unwrap();
+    let progress = BuildProgress::new(&SilentHost);
+    let toolchain = store.toolchains.find(&progress).await.unwrap();
     let staging = store.staging().unwrap();
     let project = staging.path().join("project");
     let guest = guest_crate::write(directory.path()).unwrap();
     set.write(&project, &guest, None).unwrap();
     fs::write(project.join("build.rs"), prying_script(&outside, port)).unwrap();
     store.prepare_cargo_home(staging.path()).unwrap();
-    let making = Making { toolchain: &toolchain, set: &set, guest: &guest, identity: "x", host: &SilentHost };
+    let making = Making { toolchain: &toolchain, set: &set, guest: &guest, identity: "x", progress: &progress };
     let lock = store.resolve(&making, &project, false).await.unwrap();
     store.build(&making, staging.path(), &lock).await.unwrap();
 
@@ -102,13 +95,14 @@ async fn a_crate_that_does_not_compile_says_why() {
     let directory = tempfile::tempdir().unwrap();
     let store = store(directory.path());
     let set = DependencySet { listed: Vec::new(), guest: false };
-    let toolchain = store.toolchains.find(&SilentHost).await.unwrap();
+    let progress = BuildProgress::new(&SilentHost);
+    let toolchain = store.toolchains.find(&progress).await.unwrap();
     let staging = store.staging().unwrap();
     let project = staging.path().join("project");
     let guest = guest_crate::write(directory.path()).unwrap();
     set.write(&project, &guest, None).unwrap();
     store.prepare_cargo_home(staging.path()).unwrap();
-    let making = Making { toolchain: &toolchain, set: &set, guest: &guest, identity: "x", host: &SilentHost };
+    let making = Making { toolchain: &toolchain, set: &set, guest: &guest, identity: "x", progress: &progress };
     let lock = store.resolve(&making, &project, false).await.unwrap();
     for (script, part) in [
         ("fn main() { panic!(\"no C compiler for this target\") }", "no C compiler for this target"),
