@@ -12,7 +12,7 @@ use skillz_sandbox::Policy;
 use crate::{EnvironmentError, InstallRequest, explain};
 
 /// Longest time for one step; installers give up on a dead network sooner.
-const STEP_TIME: Duration = Duration::from_secs(900);
+const STEP_TIME: Duration = Duration::from_mins(15);
 /// How much of the output is kept: an error stands at its end, a resolved set of packages is all of it.
 const OUTPUT_LENGTH: usize = 8 << 20;
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -102,11 +102,7 @@ impl Installer<'_> {
 
     fn environment(&self, home: &Path) -> Vec<(OsString, OsString)> {
         let mut path = OsString::new();
-        for folder in [Some(self.request.interpreter), self.request.installer]
-            .into_iter()
-            .flatten()
-            .filter_map(|program| program.path.parent())
-        {
+        for folder in [Some(self.request.interpreter), self.request.installer].into_iter().flatten().filter_map(|program| program.path.parent()) {
             path.push(folder);
             path.push(":");
         }

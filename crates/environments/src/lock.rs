@@ -55,7 +55,9 @@ pub(crate) fn digest(parts: &[&str]) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let hash = hash.finalize();
+    let bytes = hash.first_chunk::<16>().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
 /// Held while an environment is made; gone with the process that holds it, however it ends.
@@ -107,10 +109,8 @@ mod tests {
         assert_eq!(base.len(), 32);
         assert_eq!(base, environment_hash(Language::Python, "3.11", "a"));
         for other in [
-            environment_hash(Language::Node, "3.11", "a"),
-            environment_hash(Language::Python, "3.12", "a"),
-            environment_hash(Language::Python, "3.11", "b"),
-            environment_hash(Language::Python, "3.1", "1a"),
+            environment_hash(Language::Node, "3.11", "a"), environment_hash(Language::Python, "3.12", "a"),
+            environment_hash(Language::Python, "3.11", "b"), environment_hash(Language::Python, "3.1", "1a"),
         ] {
             assert_ne!(base, other);
         }

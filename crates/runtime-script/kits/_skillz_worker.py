@@ -9,6 +9,8 @@ whatever the tool prints lands in the log, and nothing of it between the replies
 `ready`, reads one request, runs it, replies, and tells the parent through a pipe of their own that it is done. The
 parent takes away what the call left behind (processes, files) before the next child has its turn.
 
+A module that starts threads while it is imported cannot be forked: then each child imports it itself, ahead of its turn.
+
 `inspect`: reports schemas made of the signature, and ends.
 """
 
@@ -178,14 +180,29 @@ class Parent:
         self._requests = requests
         self._replies = replies
         self._parent = os.getpid()
+        self._options = options
         self._binder = None
         self._past = []
 
-    def serve(self):
+    def _load(self):
         run = find_run(load(self._entry))
         self._binder = signatures.Binder(run)
         if signatures.is_coroutine(run):
             import asyncio  # Here, so that no call pays for it.
+
+    def _begin_anew(self):
+        """Starts this program again, without the module and the threads that it has started."""
+        for descriptor, standard in ((self._requests, 0), (self._replies, 1)):
+            os.dup2(descriptor, standard)
+        options = json.dumps(dict(self._options, loads_in_children=True))
+        arguments = list(getattr(sys, "orig_argv", [sys.executable] + sys.argv))
+        os.execv(sys.executable, [sys.executable] + arguments[1:-1] + [options])
+
+    def serve(self):
+        if not self._options.get("loads_in_children"):
+            self._load()
+            if threading.active_count() > 1:
+                self._begin_anew()
         become_subreaper()
         woken, wake = os.pipe()
         os.set_blocking(woken, False)
@@ -287,9 +304,18 @@ class Parent:
 
     def _child(self, turn, done):
         """One call, in a process of its own."""
+        broken = None
+        if self._binder is None:
+            try:
+                self._load()
+            except BaseException as error:
+                broken = failure(error, self._entry)
         if not os.read(turn, 1):
             os._exit(0)
         os.close(turn)
+        if broken is not None:
+            notify(self._replies, "failed", broken)
+            os._exit(1)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setpgid(0, 0)
@@ -305,6 +331,7 @@ class Parent:
             os.kill(self._parent, signal.SIGKILL)
         params = request.get("params", {})
         skillz._attach(channel, params.get("context") or {})
+        self._own_threads = threading.active_count()
         write_all(self._replies, BEGUN)
         try:
             self._reseed()
@@ -352,10 +379,9 @@ class Parent:
         if numpy_random is not None:
             numpy_random.seed()
 
-    @staticmethod
-    def _is_clean(channel):
+    def _is_clean(self, channel):
         """Whether neither threads nor processes nor unanswered requests of the call are left."""
-        if channel.outstanding() or threading.active_count() > 1:
+        if channel.outstanding() or threading.active_count() > self._own_threads:
             return False
         while True:
             try:

@@ -15,8 +15,11 @@ import { pathToFileURL } from "node:url";
 import { isMainThread } from "node:worker_threads";
 import skillz from "./skillz.cjs";
 
+// Deno and bun know only descriptors that they opened themselves.
+const isNode = globalThis.Deno === undefined && globalThis.Bun === undefined;
+const descriptors = process.platform === "linux" ? "/proc/self/fd/" : "/dev/fd/";
 const REQUESTS = 3;
-const REPLIES = 4;
+const REPLIES = isNode ? 4 : fs.openSync(`${descriptors}4`, "w");
 const options = JSON.parse(process.argv[2]);
 const folder = process.cwd();
 const { Channel, writeAll, writable } = skillz[Symbol.for("skillz.parts")];
@@ -113,15 +116,24 @@ function onUncaught(error) {
 }
 
 function listen(channel) {
-  let stream;
-  try {
-    stream = new net.Socket({ fd: REQUESTS, readable: true, writable: false });
-  } catch {
-    stream = fs.createReadStream("", { fd: REQUESTS });
+  if (!isNode) {
+    readAll(channel).finally(() => process.exit(0));
+    return;
   }
+  const stream = new net.Socket({ fd: REQUESTS, readable: true, writable: false });
   stream.on("data", (bytes) => channel.take(bytes));
   stream.on("end", () => process.exit(0));
   stream.on("error", () => process.exit(0));
+}
+
+async function readAll(channel) {
+  const file = await fs.promises.open(`${descriptors}${REQUESTS}`, "r");
+  const buffer = Buffer.alloc(1 << 16);
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+    if (bytesRead === 0) return;
+    channel.take(buffer.subarray(0, bytesRead));
+  }
 }
 
 async function main() {

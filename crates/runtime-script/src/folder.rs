@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(fs::metadata(one.path()).unwrap().permissions().mode() & 0o777, 0o700);
         fs::create_dir(one.path().join("locked")).unwrap();
         fs::write(one.path().join("locked/file"), "x").unwrap();
-        fs::set_permissions(one.path().join("locked"), fs::Permissions::from_mode(0o0)).unwrap();
+        fs::set_permissions(one.path().join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
         let paths = [one.path().to_path_buf(), other.path().to_path_buf()];
         drop((one, other));
         assert!(paths.iter().all(|path| !path.exists()));

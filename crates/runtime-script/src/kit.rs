@@ -36,7 +36,8 @@ impl Kit {
             hash.update(content);
             hash.update([0]);
         }
-        let name: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let hash = hash.finalize();
+        let name = format!("{:016x}", u64::from_be_bytes(hash.first_chunk().copied().unwrap_or_default()));
         Self { root: cache.join("kits").join(name) }
     }
 

@@ -6,9 +6,15 @@ use serde_json::{Value, json};
 use skillz_environments::Environment;
 use skillz_process::{Command, ProcessLimits};
 use skillz_sandbox::Policy;
-use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, ToolCall, ToolError};
+use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, Protocol, ToolCall, ToolError};
 
-use crate::{folder::WorkingFolder, kit::Kit, language::Language, plan::Plan, stage::Stage};
+use crate::{
+    folder::WorkingFolder,
+    kit::Kit,
+    language::Language,
+    plan::Plan,
+    stage::Stage,
+};
 
 /// `SKILLZ_ARGUMENTS` is set for arguments up to this size; the kernel bounds the environment.
 const ARGUMENTS_LENGTH: usize = 64_000;
@@ -58,8 +64,7 @@ impl Site<'_> {
         self.add_interpreter_arguments(&mut command);
         command.arguments.pop();
         let node = std::mem::take(&mut command.arguments);
-        command.arguments =
-            vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
+        command.arguments = vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
         command.arguments.extend(node);
         command.arguments.extend([self.kit.node_worker().into_os_string(), options.into()]);
         Ok(command)
@@ -95,24 +100,29 @@ impl Site<'_> {
         let Some(interpreter) = &self.plan.interpreter else { return };
         let arguments = &mut command.arguments;
         arguments.extend(interpreter.arguments.iter().map(OsString::from));
-        let name = interpreter.name.as_str();
-        match (name, self.plan.decision.language) {
-            ("deno", _) if interpreter.arguments.is_empty() => {
-                arguments
-                    .extend(["run", "--quiet", "--no-prompt", "--allow-all", "--no-check", "--cached-only"].map(OsString::from));
+        let is_process = self.plan.decision.protocol == Protocol::Process;
+        let global = self.kit.global().into_os_string();
+        match interpreter.name.as_str() {
+            "deno" => {
+                if interpreter.arguments.is_empty() {
+                    let flags = ["run", "--quiet", "--no-prompt", "--allow-all", "--no-check", "--cached-only", "--node-modules-dir=manual"];
+                    arguments.extend(flags.map(OsString::from));
+                }
+                // Only where it may be needed: older versions of deno do not know the flag.
+                if is_process && self.plan.may_ask {
+                    arguments.extend(["--require".into(), global]);
+                }
             }
-            ("node" | "nodejs", language) => {
+            "node" | "nodejs" => {
                 arguments.push("--no-warnings".into());
-                if language == Language::TypeScript {
+                if self.plan.decision.language == Language::TypeScript {
                     arguments.push("--enable-source-maps".into());
                 }
-                if self.plan.decision.protocol == skillz_tool::Protocol::Process {
-                    arguments.extend([OsString::from("--require"), self.kit.global().into_os_string()]);
+                if is_process {
+                    arguments.extend(["--require".into(), global]);
                 }
             }
-            ("bun", _) if self.plan.decision.protocol == skillz_tool::Protocol::Process => {
-                arguments.extend([OsString::from("--preload"), self.kit.global().into_os_string()]);
-            }
+            "bun" if is_process => arguments.extend(["--preload".into(), global]),
             _ => {}
         }
         arguments.push(self.entry().into_os_string());
@@ -152,6 +162,7 @@ impl Site<'_> {
                     modules.push(environment.directory.join("node_modules"));
                 }
                 variables.push(("NODE_PATH".into(), modules));
+                variables.push(("NO_COLOR".into(), "1".into()));
             }
             Language::Other => {}
         }

@@ -36,14 +36,12 @@ impl LineReader {
             self.start = 0;
         }
         self.buffer.reserve(CHUNK);
-        match reader.read_buf(&mut self.buffer).await {
-            Ok(count @ 1..) => count,
-            // A read error is the end, as a broken pipe is one.
-            _ => {
-                self.reader = None;
-                0
-            }
+        if let Ok(count @ 1..) = reader.read_buf(&mut self.buffer).await {
+            return count;
         }
+        // A read error is the end, as a broken pipe is one.
+        self.reader = None;
+        0
     }
 
     /// The next whole line with its line break, if one has been read; at the end also what is left without one.

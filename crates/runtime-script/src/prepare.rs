@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Longest time that loading a module may take at registration.
-const LOAD_TIME: Duration = Duration::from_secs(60);
+const LOAD_TIME: Duration = Duration::from_mins(1);
 /// Largest source, in bytes.
 const SOURCE_LENGTH: usize = 4 << 20;
 
@@ -41,9 +41,7 @@ struct Inspection {
 /// Makes a draft callable.
 pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) -> Result<Prepared, ToolError> {
     let Draft { mut manifest, source, directory } = draft;
-    if let NetworkPermission::Hosts(hosts) = &manifest.permissions.network
-        && !hosts.is_empty()
-    {
+    if matches!(&manifest.permissions.network, NetworkPermission::Hosts(hosts) if !hosts.is_empty()) {
         return Err(launch::host_lists_are_not_there(&manifest.name));
     }
     let size_bytes = write_source(&mut manifest, source, &directory)?;
@@ -60,17 +58,13 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     if plan.decision.protocol == Protocol::Function {
         let inspection = inspect(runtime, &plan, &manifest, &directory, host).await?;
         if let Some(failure) = inspection.failure {
-            let error = worker::load_failure(&manifest.name, failure);
+            let error = worker::load_failure(&manifest.name, &failure);
             if !may_fail_without_grants(&manifest, &error) {
                 return Err(error);
             }
-            notes.push(format!(
-                "The script could not be loaded without its permissions, so that only its text was looked at: {}",
-                error.message
-            ));
+            notes.push(format!("The script could not be loaded without its permissions, so that only its text was looked at: {}", error.message));
         }
-        manifest.input_schema =
-            manifest.input_schema.take().or(inspection.input_schema).or_else(|| plan.decision.input_schema.clone());
+        manifest.input_schema = manifest.input_schema.take().or(inspection.input_schema).or_else(|| plan.decision.input_schema.clone());
         manifest.output_schema = manifest.output_schema.take().or(inspection.output_schema);
     }
     Ok(Prepared { manifest, size_bytes, notes })
@@ -79,12 +73,8 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
 /// Whether a module that asks for permissions may have failed for want of them: here it is loaded without any.
 fn may_fail_without_grants(manifest: &Manifest, error: &ToolError) -> bool {
     let permissions = &manifest.permissions;
-    let asks = !permissions.network.is_none()
-        || !permissions.fs.is_empty()
-        || !permissions.env.is_empty()
-        || !manifest.requires_services.is_empty();
-    let is_broken =
-        ["SyntaxError", "IndentationError", "ModuleNotFoundError", "Cannot find"].iter().any(|word| error.message.contains(word));
+    let asks = !permissions.network.is_none() || !permissions.fs.is_empty() || !permissions.env.is_empty() || !manifest.requires_services.is_empty();
+    let is_broken = ["SyntaxError", "IndentationError", "ModuleNotFoundError", "Cannot find"].iter().any(|word| error.message.contains(word));
     asks && !is_broken
 }
 
@@ -189,8 +179,7 @@ async fn load(
                 "ready" => return Ok(Inspection::default()),
                 "failed" => return Ok(Inspection { failure: Some(params), ..Inspection::default() }),
                 "inspected" => {
-                    return serde_json::from_value(params)
-                        .map_err(|error| ToolError::internal(format!("The worker's report is broken: {error}")));
+                    return serde_json::from_value(params).map_err(|error| ToolError::internal(format!("The worker's report is broken: {error}")));
                 }
                 _ => {}
             }

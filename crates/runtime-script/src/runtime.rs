@@ -119,7 +119,7 @@ impl ScriptRuntime {
                 self.pool.lend(&key, call.context.depth > 1).await
             };
             let mut loan = match lent {
-                Lent::Warm(loan) => loan,
+                Lent::Warm(loan) => *loan,
                 Lent::Vacancy(vacancy) => {
                     let folder = self.folder()?;
                     let command = site.worker(call, &folder, "serve")?;
@@ -193,6 +193,5 @@ fn make_data_directory(call: &mut ToolCall) -> Result<(), ToolError> {
 }
 
 pub(crate) fn cannot_write(what: &str, error: &std::io::Error) -> ToolError {
-    ToolError::internal(format!("The server could not write {what}: {error}"))
-        .with_hint("Look at free space and permissions of its data folder")
+    ToolError::internal(format!("The server could not write {what}: {error}")).with_hint("Look at free space and permissions of its data folder")
 }

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{kit::Kit, source::javascript};
@@ -80,11 +81,6 @@ fn make(staging: &Path, kit: &Kit, plan: &StagePlan<'_>) -> Result<(), StageErro
     fs::create_dir_all(&modules).map_err(files(staging))?;
     let mut left = MOST_FILES;
     take_over(plan.tool, staging, plan.strips_types, 0, &mut left)?;
-    let package = staging.join("package.json");
-    if !package.exists() {
-        let kind = if plan.is_module { "module" } else { "commonjs" };
-        fs::write(&package, format!("{{\"type\":\"{kind}\"}}\n")).map_err(files(staging))?;
-    }
     for source in plan.packages.into_iter().chain([plan.tool.join("node_modules").as_path()]) {
         for entry in fs::read_dir(source).into_iter().flatten().flatten() {
             // The first one wins: what was locked before what lies in the folder.
@@ -92,7 +88,30 @@ fn make(staging: &Path, kit: &Kit, plan: &StagePlan<'_>) -> Result<(), StageErro
         }
     }
     let _ = fs::remove_file(modules.join("skillz"));
-    symlink(kit.package(), modules.join("skillz")).map_err(files(staging))
+    symlink(kit.package(), modules.join("skillz")).map_err(files(staging))?;
+    let package = staging.join("package.json");
+    if package.exists() {
+        return Ok(());
+    }
+    // Deno takes packages only if they are listed.
+    let kind = if plan.is_module { "module" } else { "commonjs" };
+    let text = json!({"type": kind, "dependencies": package_names(&modules)});
+    fs::write(&package, text.to_string()).map_err(files(staging))
+}
+
+/// The packages in a `node_modules`, each with any version.
+fn package_names(modules: &Path) -> Map<String, Value> {
+    let mut names = Map::new();
+    for entry in fs::read_dir(modules).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with('@') {
+            let scoped = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+            names.extend(scoped.map(|package| (format!("{name}/{}", package.file_name().to_string_lossy()), json!("*"))));
+        } else if !name.starts_with('.') {
+            names.insert(name, json!("*"));
+        }
+    }
+    names
 }
 
 /// Copies sources, strips types, and links to everything else.
@@ -153,7 +172,8 @@ fn name(kit: &Kit, plan: &StagePlan<'_>) -> String {
     hash.update(plan.hash);
     hash.update(plan.entry_file);
     hash.update([u8::from(plan.strips_types), u8::from(plan.is_module)]);
-    hash.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+    let hash = hash.finalize();
+    format!("{:032x}", u128::from_be_bytes(hash.first_chunk().copied().unwrap_or_default()))
 }
 
 fn files(folder: &Path) -> impl FnOnce(io::Error) -> StageError + '_ {
@@ -175,17 +195,11 @@ mod tests {
         fs::create_dir_all(tool.join(".versions/1.0.0")).unwrap();
         fs::create_dir_all(tool.join("lib")).unwrap();
         fs::write(tool.join("manifest.json"), "{}").unwrap();
-        fs::write(tool.join("main.ts"), "import { x } from './lib/x.ts';\nexport function run(a: string) { return x + a }")
-            .unwrap();
+        fs::write(tool.join("main.ts"), "import { x } from './lib/x.ts';\nexport function run(a: string) { return x + a }").unwrap();
         fs::write(tool.join("lib/x.ts"), "export const x: string = '1'").unwrap();
         fs::write(tool.join("data.csv"), "1").unwrap();
         let plan = StagePlan {
-            tool: &tool,
-            hash: "h",
-            entry_file: "main.ts",
-            is_module: true,
-            strips_types: true,
-            packages: Some(&packages),
+            tool: &tool, hash: "h", entry_file: "main.ts", is_module: true, strips_types: true, packages: Some(&packages),
         };
         let stage = ensure(base.path(), &kit, &plan).unwrap();
         assert!(stage.entry.ends_with("main.js"));
@@ -193,16 +207,14 @@ mod tests {
         assert!(code.contains("./lib/x.js") && !code.contains(": string"), "{code}");
         assert!(stage.folder.join("lib/x.js").exists() && stage.folder.join("data.csv").exists());
         assert!(!stage.folder.join(".versions").exists() && !stage.folder.join("manifest.json").exists());
-        assert!(
-            stage.folder.join("node_modules/left-pad").exists() && stage.folder.join("node_modules/skillz/skillz.mjs").exists()
-        );
-        assert_eq!(fs::read_to_string(stage.folder.join("package.json")).unwrap().trim(), r#"{"type":"module"}"#);
+        assert!(stage.folder.join("node_modules/left-pad").exists() && stage.folder.join("node_modules/skillz/skillz.mjs").exists());
+        let package: Value = serde_json::from_str(&fs::read_to_string(stage.folder.join("package.json")).unwrap()).unwrap();
+        assert_eq!(package, json!({"type": "module", "dependencies": {"left-pad": "*", "skillz": "*"}}));
         assert_eq!(ensure(base.path(), &kit, &plan).unwrap().folder, stage.folder);
         let other = ensure(base.path(), &kit, &StagePlan { hash: "other", ..plan }).unwrap();
         assert_ne!(other.folder, stage.folder);
         fs::write(tool.join("main.ts"), "export function run( {").unwrap();
-        let plan =
-            StagePlan { tool: &tool, hash: "broken", entry_file: "main.ts", is_module: true, strips_types: true, packages: None };
+        let plan = StagePlan { tool: &tool, hash: "broken", entry_file: "main.ts", is_module: true, strips_types: true, packages: None };
         assert!(matches!(ensure(base.path(), &kit, &plan), Err(StageError::Syntax { .. })));
         assert_eq!(fs::read_dir(base.path().join("stages")).unwrap().count(), 2, "nothing half-made is left");
     }

@@ -17,7 +17,8 @@ pub(super) fn error(command: &str, search: &SearchPath) -> ToolError {
     };
     let mut message = format!("The interpreter `{shown}` was not found. These places were searched: {}", list(&existing));
     if !absent.is_empty() {
-        message.push_str(&format!("; these do not exist: {}", list(&absent)));
+        message.push_str("; these do not exist: ");
+        message.push_str(&list(&absent));
     }
     ToolError::new(ErrorKind::Unavailable, message).with_hint(format!(
         "Install it, {}, or name another interpreter. One that lies elsewhere can be given by its absolute path",
@@ -54,9 +55,5 @@ fn how_to_install(name: &str) -> String {
         "tsx" | "ts-node" => return format!("for example with `npm install -g {stem}`"),
         _ => return "with the system's package manager or from its own site".to_owned(),
     };
-    if cfg!(target_os = "macos") {
-        format!("for example with `brew install {homebrew}`")
-    } else {
-        format!("for example with `apt install {debian}`")
-    }
+    if cfg!(target_os = "macos") { format!("for example with `brew install {homebrew}`") } else { format!("for example with `apt install {debian}`") }
 }

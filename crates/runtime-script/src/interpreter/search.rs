@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
+    fmt,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -13,7 +14,8 @@ use std::{
 use super::shim;
 
 /// What of the server's environment decides where programs are found. Given by whoever reads the environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Values of variables never show in `Debug` output.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct SearchPath {
     /// The folders of `PATH`, in order.
     pub path: Vec<PathBuf>,
@@ -26,16 +28,16 @@ pub struct SearchPath {
 
 /// Places that are searched on every machine after those below the home.
 const SYSTEM_PLACES: [&str; 9] = [
-    "/opt/homebrew/bin",
-    "/home/linuxbrew/.linuxbrew/bin",
-    "/usr/local/bin",
-    "/usr/bin",
-    "/bin",
-    "/usr/local/sbin",
-    "/usr/sbin",
-    "/snap/bin",
-    "/opt/local/bin",
+    "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin",
+    "/snap/bin", "/opt/local/bin",
 ];
+
+impl fmt::Debug for SearchPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.variables.keys().collect();
+        formatter.debug_struct("SearchPath").field("path", &self.path).field("home", &self.home).field("variables", &names).finish()
+    }
+}
 
 impl SearchPath {
     /// Every folder that is searched, in order and once each. Folders that do not exist are among them.
@@ -55,13 +57,8 @@ impl SearchPath {
             places.extend(self.manager_root(variable, folder).map(|root| root.join("bin")));
         }
         for (variable, folder) in [
-            ("PYENV_ROOT", ".pyenv"),
-            ("RBENV_ROOT", ".rbenv"),
-            ("NODENV_ROOT", ".nodenv"),
-            ("PLENV_ROOT", ".plenv"),
-            ("PHPENV_ROOT", ".phpenv"),
-            ("ASDF_DATA_DIR", ".asdf"),
-            ("MISE_DATA_DIR", ".local/share/mise"),
+            ("PYENV_ROOT", ".pyenv"), ("RBENV_ROOT", ".rbenv"), ("NODENV_ROOT", ".nodenv"), ("PLENV_ROOT", ".plenv"),
+            ("PHPENV_ROOT", ".phpenv"), ("ASDF_DATA_DIR", ".asdf"), ("MISE_DATA_DIR", ".local/share/mise"),
         ] {
             places.extend(self.manager_root(variable, folder).map(|root| root.join("shims")));
         }
@@ -129,8 +126,7 @@ fn nvm_versions(root: &Path) -> Vec<PathBuf> {
 pub(super) fn newest_first(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    folders
-        .sort_by_cached_key(|path| std::cmp::Reverse(version_key(path.file_name().and_then(OsStr::to_str).unwrap_or_default())));
+    folders.sort_by_cached_key(|path| std::cmp::Reverse(version_key(path.file_name().and_then(OsStr::to_str).unwrap_or_default())));
     folders
 }
 

@@ -41,13 +41,12 @@ pub(crate) fn split_words(text: &str) -> Vec<String> {
     for character in text.chars() {
         match quote {
             Some(open) if character == open => quote = None,
-            Some(_) => word.get_or_insert_default().push(character),
             None if character == '"' || character == '\'' => {
                 quote = Some(character);
                 word.get_or_insert_default();
             }
             None if character.is_whitespace() => words.extend(word.take()),
-            None => word.get_or_insert_default().push(character),
+            _ => word.get_or_insert_default().push(character),
         }
     }
     words.extend(word);

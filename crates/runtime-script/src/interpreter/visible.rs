@@ -93,7 +93,7 @@ mod tests {
 
         let link = home.join(".local/bin/python3");
         assert_eq!(program(&link), version.join("bin/python3.11"));
-        assert_eq!(folders(&link, Some(&home)), [version.clone()]);
+        assert_eq!(folders(&link, Some(&home)), std::slice::from_ref(&version));
         assert_eq!(folders(&home.join(".cargo/bin/nu"), Some(&home)), [home.join(".cargo/bin/nu")]);
 
         let environment = home.join("project/venv");

@@ -22,8 +22,7 @@ pub(crate) fn facts(source: &str) -> Facts {
         let words: Vec<&str> = tokens(line);
         match words.as_slice() {
             ["def", "run", "(", ..] | ["async", "def", "run", "(", ..] if !starts_indented(line) => facts.defines_run = true,
-            ["if", "__name__", ..] if !starts_indented(line) => facts.has_main = true,
-            ["if", "(", "__name__", ..] if !starts_indented(line) => facts.has_main = true,
+            ["if", "__name__", ..] | ["if", "(", "__name__", ..] if !starts_indented(line) => facts.has_main = true,
             _ => {}
         }
         facts.reads_stdin |= line_reads_stdin(&words);
@@ -54,8 +53,11 @@ fn tokens(line: &str) -> Vec<&str> {
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {
         let is_word = |character: char| character.is_alphanumeric() || character == '_';
-        let length =
-            if is_word(first) { rest.find(|character| !is_word(character)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        let length = if is_word(first) {
+            rest.find(|character| !is_word(character)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
         let (token, after) = rest.split_at(length);
         tokens.push(token);
         rest = after.trim_start();

@@ -2,6 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
+use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::Value;
 use skillz_process::Exit;
@@ -94,7 +95,7 @@ impl Run<'_> {
                 match method.as_str() {
                     "ready" => self.worker.is_ready = true,
                     "failed" => {
-                        let error = load_failure(name, params);
+                        let error = load_failure(name, &params);
                         return over(failure::with_last_lines(error, &self.error_tail.text(), ""));
                     }
                     // Its last call left it in a state that it does not trust itself.
@@ -121,7 +122,7 @@ impl Run<'_> {
                         return Some(CallEnd::NotBegun);
                     }
                     let exit = exit.unwrap_or(Exit::Signal(9));
-                    self.drain_errors().await;
+                    self.drain_errors();
                     // Its reason to go may still be in the pipe.
                     while self.worker.replies.fill().await > 0 {}
                     let mut reason = None;
@@ -130,7 +131,7 @@ impl Run<'_> {
                             reason = (method == "failed").then_some(params).or(reason);
                         }
                     }
-                    let error = reason.map_or_else(|| failure::ended(name, exit, &self.call.limits), |params| load_failure(name, params));
+                    let error = reason.map_or_else(|| failure::ended(name, exit, &self.call.limits), |params| load_failure(name, &params));
                     return over(self.with_tail(error));
                 }
             }
@@ -193,23 +194,23 @@ impl Run<'_> {
         let (outcome, reusable) = match end {
             End::Replied(reply) => {
                 self.finish_requests().await;
-                self.drain_errors().await;
+                self.drain_errors();
                 let reusable = !reply.spent;
                 (self.outcome(reply.result), reusable)
             }
             // It died with the request in its pipe: nothing of it has been done.
             End::Lost(_) if !self.has_begun => return CallEnd::NotBegun,
             End::Lost(exit) => {
-                self.drain_errors().await;
+                self.drain_errors();
                 (Err(self.with_tail(failure::ended(name, exit, limits))), false)
             }
             End::ChildLost(status) => {
-                self.drain_errors().await;
+                self.drain_errors();
                 let exit = if self.worker.ran_out_of_memory().await { Exit::MemoryLimit } else { exit_of(status) };
                 (Err(self.with_tail(failure::ended(name, exit, limits))), true)
             }
             End::TimedOut => {
-                self.drain_errors().await;
+                self.drain_errors();
                 (Err(self.with_tail(failure::timed_out(name, limits))), false)
             }
             End::TooMuchOutput => (Err(failure::too_much_output(name, limits)), false),
@@ -254,8 +255,7 @@ impl Run<'_> {
     }
 
     /// Takes what has been printed so far, without waiting for more.
-    async fn drain_errors(&mut self) {
-        use futures::FutureExt;
+    fn drain_errors(&mut self) {
         while !self.worker.errors.is_done() {
             match self.worker.errors.fill().now_or_never() {
                 Some(count @ 1..) => {
@@ -287,15 +287,13 @@ impl Run<'_> {
 }
 
 /// The module could not be loaded.
-pub(crate) fn load_failure(name: &str, params: Value) -> ToolError {
+pub(crate) fn load_failure(name: &str, params: &Value) -> ToolError {
     let message = params.get("message").and_then(Value::as_str).unwrap_or("it gave no reason");
     let traceback = params.get("traceback").and_then(Value::as_str).unwrap_or_default();
     let error = ToolError::failed(format!("The script of `{name}` could not be loaded: {message}")).with_output(traceback);
     match params.get("kind").and_then(Value::as_str) {
         Some("ModuleNotFoundError") => error.with_hint("Name the package in `dependencies`, as pip knows it"),
-        Some("Error") if message.contains("Cannot find") => {
-            error.with_hint("Name the package in `dependencies`, as npm knows it")
-        }
+        Some("Error") if message.contains("Cannot find") => error.with_hint("Name the package in `dependencies`, as npm knows it"),
         _ => error,
     }
 }

@@ -137,7 +137,7 @@ pub(crate) struct Loan {
 /// What a call got.
 pub(crate) enum Lent {
     /// A warm worker.
-    Warm(Loan),
+    Warm(Box<Loan>),
     /// Room for a new one.
     Vacancy(Vacancy),
 }
@@ -165,8 +165,8 @@ impl Pool {
     /// Gives a warm worker, or room to start one. Waits in order where there is neither, unless the call is an inner one.
     pub(crate) async fn lend(&self, key: &WorkerKey, is_inner: bool) -> Lent {
         let group = self.group(key);
-        if let Some(seated) = self.take_idle(&group) {
-            return Lent::Warm(self.loan(group, seated));
+        if let Some(seated) = Self::take_idle(&group) {
+            return Lent::Warm(Box::new(self.loan(group, seated)));
         }
         if is_inner {
             let seat = self.try_seat(&group);
@@ -186,10 +186,10 @@ impl Pool {
         };
         tokio::select! {
             biased;
-            Ok(seated) = &mut receiver => Lent::Warm(self.loan(group, seated)),
+            Ok(seated) = &mut receiver => Lent::Warm(Box::new(self.loan(group, seated))),
             seat = seat => match receiver.try_recv() {
                 // One came back at the same moment; the seat is given up.
-                Ok(seated) => Lent::Warm(self.loan(group, seated)),
+                Ok(seated) => Lent::Warm(Box::new(self.loan(group, seated))),
                 Err(_) => Lent::Vacancy(self.vacancy(group, Some(seat))),
             },
         }
@@ -212,9 +212,9 @@ impl Pool {
     /// Idle workers and all workers. For tests and for `doctor`.
     pub(crate) fn count(&self) -> (usize, usize) {
         let groups: Vec<Arc<Group>> = self.groups().values().cloned().collect();
-        groups
-            .iter()
-            .fold((0, 0), |(idle, live), group| (idle + group.state().idle.len(), live + group.live.load(Ordering::Acquire)))
+        groups.iter().fold((0, 0), |(idle, live), group| {
+            (idle + group.state().idle.len(), live + group.live.load(Ordering::Acquire))
+        })
     }
 
     fn group(&self, key: &WorkerKey) -> Arc<Group> {
@@ -231,7 +231,7 @@ impl Pool {
     }
 
     /// The idle worker that was used last, since its memory is warmest. Dead ones are thrown away.
-    fn take_idle(&self, group: &Group) -> Option<Seated> {
+    fn take_idle(group: &Group) -> Option<Seated> {
         loop {
             let mut seated = group.state().idle.pop()?;
             if seated.worker.exit().is_none() {
@@ -367,8 +367,7 @@ impl Loan {
         let others_wait = self.pool.shared.waiting.load(Ordering::Acquire) > 0;
         seated.served_before_others = if others_wait { seated.served_before_others + 1 } else { 0 };
         let is_in_excess = seated.seat.is_none() || self.group.retired.load(Ordering::Acquire);
-        let gives_way =
-            others_wait && (self.group.live.load(Ordering::Acquire) > 1 || seated.served_before_others > MOST_BEFORE_OTHERS);
+        let gives_way = others_wait && (self.group.live.load(Ordering::Acquire) > 1 || seated.served_before_others > MOST_BEFORE_OTHERS);
         if is_in_excess || gives_way {
             return;
         }

@@ -1,5 +1,5 @@
 //! Runs scripts the way the engine does: prepare a draft in a folder, then call it.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this one")]
+#![allow(dead_code, unreachable_pub, reason = "the bench uses a part of this file")]
 
 use std::{
     collections::BTreeMap,
@@ -15,8 +15,8 @@ use skillz_process::Launcher;
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{
-    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest, Output,
-    Prepared, Progress, Protocol, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
+    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest, Output, Prepared,
+    Progress, Protocol, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
 };
 use tempfile::TempDir;
 
@@ -32,7 +32,7 @@ pub struct FakeHost {
 
 impl FakeHost {
     pub fn log_text(&self) -> String {
-        self.logs.lock().unwrap().iter().map(|(_, message)| format!("{message}\n")).collect()
+        self.logs.lock().unwrap().iter().flat_map(|(_, message)| [message.as_str(), "\n"]).collect()
     }
 }
 
@@ -42,7 +42,7 @@ impl Host for FakeHost {
         match name {
             "echo" => Ok(Value::Object(arguments)),
             "slow" => {
-                tokio::time::sleep(Duration::from_secs(60)).await;
+                tokio::time::sleep(Duration::from_mins(1)).await;
                 Ok(Value::Null)
             }
             "barrier" => {
@@ -140,6 +140,16 @@ impl Bench {
     pub fn with(bounds: ScriptBounds, sandbox: SandboxKind) -> Self {
         let variables = std::env::vars().filter(|(name, _)| skillz_environments::is_installer_variable(name)).collect();
         Self::with_settings(bounds, sandbox, search_path(), variables)
+    }
+
+    /// A machine without some programs.
+    pub fn new_hiding(names: &[&str]) -> Self {
+        let variables = std::env::vars().filter(|(name, _)| skillz_environments::is_installer_variable(name)).collect();
+        let mut search = search_path();
+        let has = |folder: &PathBuf| names.iter().any(|name| folder.join(name).exists());
+        search.path.retain(|folder| !has(folder));
+        search.home = search.home.filter(|home| !has(&home.join(".local/bin")) && !has(&home.join(".cargo/bin")));
+        Self::with_settings(ScriptBounds::default(), SandboxKind::Auto, search, variables)
     }
 
     /// A machine with the system's interpreters only, whose package index is a folder.

@@ -1,22 +1,9 @@
 //! Installs with the real pip, uv and npm, from packages that lie beside this file.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-
-mod support;
-
 use std::{fs, sync::Arc};
 
 use skillz_environments::{EnvironmentError, Language};
-use support::Bench;
-
-skillz_process::helper_entry!();
+use crate::support::Bench;
 
 #[tokio::test]
 async fn pip_and_uv_make_the_same_environment() {
@@ -25,16 +12,8 @@ async fn pip_and_uv_make_the_same_environment() {
         let uv = if with_uv { Some(bench.uv().await) } else { None };
         let environment = bench.ensure(Language::Python, uv.as_ref(), &["fixture-two"], None).await.unwrap();
         assert_eq!(bench.python(&environment, "import fixture_one, fixture_two; print(fixture_one.VERSION)").await, "1.0\n");
-        assert!(
-            environment.lock.contains("fixture-one==1.0") && environment.lock.contains("fixture-two==1.0"),
-            "{}",
-            environment.lock
-        );
-        assert_eq!(
-            bench.run(&environment.directory.join("bin/fixture-one"), &[]).await,
-            "one 1.0\n",
-            "scripts start the environment's Python"
-        );
+        assert!(environment.lock.contains("fixture-one==1.0") && environment.lock.contains("fixture-two==1.0"), "{}", environment.lock);
+        assert_eq!(bench.run(&environment.directory.join("bin/fixture-one"), &[]).await, "one 1.0\n", "scripts start the environment's Python");
         let again = bench.ensure(Language::Python, uv.as_ref(), &["fixture-two"], Some(&environment.lock)).await.unwrap();
         assert_eq!(again, environment, "the same lock is the same environment");
         for hash in bench.hashes() {
@@ -55,7 +34,7 @@ async fn locks_hold_versions_and_are_made_anew_for_other_dependencies() {
     assert_eq!(same.hash, old.hash);
     let new = bench.ensure(Language::Python, None, &["fixture-one"], Some(&old.lock)).await.unwrap();
     assert!(new.lock.contains("fixture-one==2.0"), "{}", new.lock);
-    let unused = bench.environments.unused(&[new.lock.clone()]).unwrap();
+    let unused = bench.environments.unused(std::slice::from_ref(&new.lock)).unwrap();
     assert_eq!(unused.iter().map(|unused| unused.hash.as_str()).collect::<Vec<_>>(), [old.hash.as_str()]);
     assert!(unused[0].size_bytes > 0);
 }
@@ -113,11 +92,8 @@ async fn failures_name_cause_and_fix_and_leave_nothing() {
 async fn what_looks_like_an_option_or_a_place_is_refused() {
     let bench = Bench::new();
     for (language, dependency) in [
-        (Language::Python, "--index-url=http://127.0.0.1:1/"),
-        (Language::Python, "./here"),
-        (Language::Python, "x @ file:///x"),
-        (Language::Node, "-g"),
-        (Language::Node, "user/repository"),
+        (Language::Python, "--index-url=http://127.0.0.1:1/"), (Language::Python, "./here"), (Language::Python, "x @ file:///x"),
+        (Language::Node, "-g"), (Language::Node, "user/repository"),
     ] {
         let error = bench.ensure(language, None, &[dependency], None).await.expect_err(dependency);
         assert!(matches!(error, EnvironmentError::Specifier { .. }), "{error:?}");
@@ -128,7 +104,7 @@ async fn what_looks_like_an_option_or_a_place_is_refused() {
 #[tokio::test]
 async fn npm_installs_without_running_scripts() {
     let bench = Bench::new();
-    let npm = bench.npm();
+    let npm = Bench::npm();
     let old = bench.ensure(Language::Node, Some(&npm), &["fixture-left@^1"], None).await.unwrap();
     assert!(old.packages.join("fixture-left/index.js").exists());
     assert!(!old.packages.join("fixture-left/ran-a-script").exists());
@@ -150,12 +126,9 @@ async fn npm_installs_without_running_scripts() {
 async fn an_index_that_is_not_there_is_told() {
     let nowhere = "http://127.0.0.1:9/";
     let bench = Bench::with_variables(&[
-        ("NPM_CONFIG_REGISTRY", nowhere),
-        ("NPM_CONFIG_FETCH_RETRIES", "0"),
-        ("PIP_INDEX_URL", nowhere),
-        ("PIP_RETRIES", "1"),
+        ("NPM_CONFIG_REGISTRY", nowhere), ("NPM_CONFIG_FETCH_RETRIES", "0"), ("PIP_INDEX_URL", nowhere), ("PIP_RETRIES", "1"),
     ]);
-    let npm = bench.npm();
+    let npm = Bench::npm();
     for (language, installer) in [(Language::Node, Some(&npm)), (Language::Python, None)] {
         let error = bench.ensure(language, installer, &["not-beside-us"], None).await.expect_err("cannot be reached");
         let told = format!("{error} {}", error.output());

@@ -1,25 +1,12 @@
 //! Scripts in the sandbox: what they may not, what they may once it is granted, and that everything else still works.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test says so by failing, and reads its surroundings"
-)]
-
-mod support;
-
 use std::{fs, net::TcpListener, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{EnvironmentVariable, FolderGrant, FolderMode, Host, NetworkPermission, ToolRuntime};
-use support::{Bench, FakeHost, script, value};
-
-skillz_process::helper_entry!();
+use crate::support::{Bench, FakeHost, script, value};
 
 /// Tries everything, and tells what worked.
 const PROBE: &str = r#"
@@ -49,16 +36,8 @@ def tries(port, folder, data, home):
 "#;
 
 const NOTHING_GRANTED: [(&str, bool); 10] = [
-    ("network", false),
-    ("home", false),
-    ("shadow", false),
-    ("folder", false),
-    ("write_folder", false),
-    ("write_tool", false),
-    ("write_data", true),
-    ("write_here", true),
-    ("processes", false),
-    ("secret", false),
+    ("network", false), ("home", false), ("shadow", false), ("folder", false), ("write_folder", false), ("write_tool", false),
+    ("write_data", true), ("write_here", true), ("processes", false), ("secret", false),
 ];
 
 #[tokio::test]
@@ -69,18 +48,13 @@ async fn a_probe_gets_nothing_that_was_not_granted() {
     let port = listener.local_addr().unwrap().port();
     let granted = tempfile::tempdir().unwrap();
     let function = format!("{PROBE}\ndef run(port, folder, data, home): return tries(port, folder, data, home)");
-    let process = format!(
-        "{PROBE}\nimport sys, json\nif __name__ == '__main__':\n    r = json.loads(sys.stdin.readline())\n    print(json.dumps(tries(**r['params']['arguments'])))"
-    );
+    let process = format!("{PROBE}\nimport sys, json\nif __name__ == '__main__':\n    r = json.loads(sys.stdin.readline())\n    print(json.dumps(tries(**r['params']['arguments'])))");
     for (name, code) in [("probe", function), ("probe_process", process)] {
         let tool = bench.register(script(name, "python3", &code)).await;
         let call = |grants: bool| {
             let mut call = bench.call(&tool, json!({}));
             let data = call.context.data_directory.clone();
-            call.arguments = json!({"port": port, "folder": granted.path(), "data": data, "home": bench.home.path()})
-                .as_object()
-                .unwrap()
-                .clone();
+            call.arguments = json!({"port": port, "folder": granted.path(), "data": data, "home": bench.home.path()}).as_object().unwrap().clone();
             if grants {
                 call.grants.network = NetworkPermission::All(true);
                 call.grants.folders = vec![FolderGrant { path: granted.path().to_path_buf(), mode: FolderMode::Rw }];
@@ -178,7 +152,7 @@ async fn leftovers_end_inside_too() {
     let code = "import os, subprocess\nmark = 'skillz-leftover-' + os.urandom(6).hex()\ndef run():\n    for command in (['sleep', '300'], ['setsid', 'sleep', '301']):\n        subprocess.Popen(command, env={'MARK': mark, 'PATH': os.environ['PATH']})\n    return mark";
     let tool = bench.register(script("leaves", "python3", code)).await;
     let mark = value(bench.run(&tool, json!({})).await).as_str().unwrap().to_owned();
-    support::eventually("what was left behind is gone", || !anybody_carries(&mark)).await;
+    crate::support::eventually("what was left behind is gone", || !anybody_carries(&mark)).await;
     assert_eq!(value(bench.run(&tool, json!({})).await), json!(mark), "the worker is the same");
 }
 
