@@ -65,7 +65,7 @@ fn main() {
         if wanted("compute") {
             compute::run().await;
         }
-        for path in parts.iter().filter(|part| part.ends_with(".wasm")) {
+        for path in parts.iter().filter(|part| std::path::Path::new(part).extension().is_some_and(|end| end == "wasm")) {
             compute::run_module(path).await;
         }
         if wanted("misbehave") {
