@@ -1,6 +1,6 @@
 //! The two functions of the server, and the messages that go through them.
 
-use serde::{de::IgnoredAny, Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{Error, Result};
@@ -16,49 +16,48 @@ mod import {
     }
 }
 
-#[derive(Serialize)]
-struct Message<'a, P> {
-    method: &'a str,
-    params: P,
-}
-
-#[derive(Deserialize)]
-struct Reply {
-    #[serde(default)]
-    result: Value,
-    #[serde(default)]
-    error: Option<Failure>,
-}
-
-#[derive(Deserialize)]
-struct Failure {
-    code: i64,
-    message: String,
-    #[serde(default)]
-    data: Option<Value>,
-}
-
 /// Makes any request by its method; the functions of this crate are the ones that exist.
 pub fn request(method: &str, params: impl Serialize) -> Result<Value> {
-    let bytes = exchange(&serde_json::to_vec(&Message { method, params })?);
-    let Reply { result, error } = serde_json::from_slice(&bytes)?;
-    match error {
-        Some(Failure { code, message, data }) => Err(Error { code, message, data }),
-        None => Ok(result),
-    }
+    request_value(method, serde_json::to_value(params)?)
 }
 
-/// Sends a message that has no reply.
-pub(crate) fn notify(method: &str, params: impl Serialize) -> Result<()> {
-    let bytes = exchange(&serde_json::to_vec(&Message { method, params })?);
+/// What is generic in this crate only turns values into [`Value`] and leaves the rest to functions like this one:
+/// they are compiled once, with the crate, and not again with each tool.
+pub(crate) fn request_value(method: &str, params: Value) -> Result<Value> {
+    let bytes = exchange(&message(method, params));
+    read_reply(&bytes)
+}
+
+/// Sends a message that has no reply, but perhaps an error.
+pub(crate) fn notify(method: &str, params: Value) -> Result<()> {
+    let bytes = exchange(&message(method, params));
     if bytes.is_empty() {
         return Ok(());
     }
-    let Reply { error, .. } = serde_json::from_slice(&bytes)?;
-    match error {
-        Some(Failure { code, message, data }) => Err(Error { code, message, data }),
-        None => serde_json::from_slice(&bytes).map(|IgnoredAny| ()).map_err(Error::from),
+    read_reply(&bytes).map(drop)
+}
+
+/// A message. The server looks at its beginning before it reads it whole, so the method comes first.
+fn message(method: &str, params: Value) -> Vec<u8> {
+    let mut text = String::from("{\"method\":");
+    text.push_str(&Value::from(method).to_string());
+    text.push_str(",\"params\":");
+    text.push_str(&params.to_string());
+    text.push('}');
+    text.into_bytes()
+}
+
+fn read_reply(bytes: &[u8]) -> Result<Value> {
+    let mut reply: Value = serde_json::from_slice(bytes)?;
+    let error = reply["error"].take();
+    if error.is_null() {
+        return Ok(reply["result"].take());
     }
+    Err(Error {
+        code: error["code"].as_i64().unwrap_or(-32000),
+        message: error["message"].as_str().unwrap_or("The request failed").to_owned(),
+        data: error.get("data").filter(|data| !data.is_null()).cloned(),
+    })
 }
 
 #[cfg(target_arch = "wasm32")]

@@ -50,8 +50,12 @@ pub fn get(url: impl AsRef<str>) -> Result<Response> {
 
 /// Makes a request. Headers are pairs of names and values, or `()`; the body is text, bytes, a JSON value, or `()`.
 pub fn request(method: &str, url: impl AsRef<str>, headers: impl Headers, body: impl Body) -> Result<Response> {
-    let mut params = json!({ "method": method, "url": url.as_ref(), "headers": headers.pairs() });
-    match body.content() {
+    send(method, url.as_ref(), headers.pairs(), body.content())
+}
+
+fn send(method: &str, url: &str, headers: Vec<(String, String)>, body: Content) -> Result<Response> {
+    let mut params = json!({ "method": method, "url": url, "headers": headers });
+    match body {
         Content::None => {}
         Content::Text(text) => params["body"] = Value::String(text),
         Content::Bytes(bytes) => params["bytes"] = json!(bytes),
@@ -60,7 +64,7 @@ pub fn request(method: &str, url: impl AsRef<str>, headers: impl Headers, body: 
             params["json"] = Value::Bool(true);
         }
     }
-    Ok(serde_json::from_value(host::request("http/request", params)?)?)
+    Ok(serde_json::from_value(host::request_value("http/request", params)?)?)
 }
 
 /// Headers of a request.

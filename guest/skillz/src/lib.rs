@@ -1,6 +1,6 @@
 //! What a Skillz tool written in Rust needs: its arguments, its result, and the server's services.
 //!
-//! ```ignore
+//! ```no_run
 //! #[skillz::tool]
 //! fn run(text: String, limit: Option<u32>) -> Result<Vec<String>, String> {
 //!     let limit = limit.unwrap_or(10) as usize;

@@ -9,32 +9,46 @@ use crate::{host, Amount, Error, LogLevel, Result, Text};
 
 /// Calls another tool with an object of arguments; gives its structured value, or its text.
 pub fn call(name: &str, arguments: impl Serialize) -> Result<Value> {
-    let arguments = serde_json::to_value(arguments)?;
+    call_value(name, serde_json::to_value(arguments)?)
+}
+
+fn call_value(name: &str, arguments: Value) -> Result<Value> {
     let arguments = if arguments.is_null() { json!({}) } else { arguments };
-    let mut reply = host::request("tools/call", json!({ "name": name, "arguments": arguments }))?;
+    let mut reply = host::request_value("tools/call", json!({ "name": name, "arguments": arguments }))?;
     Ok(reply["output"].take())
 }
 
 /// Lists tools, the best for a query first: `{"tools": [...]}`.
 pub fn tools(query: impl Text) -> Result<Value> {
-    host::request("tools/list", json!({ "query": query.text() }))
+    host::request_value("tools/list", json!({ "query": query.text() }))
 }
 
 /// Writes to the log, at a [`Level`](crate::Level) or its name.
 pub fn log(level: impl LogLevel, message: impl Display) -> Result<()> {
-    host::notify("log", json!({ "level": level.level_name(), "message": message.to_string() }))
+    log_text(level.level_name(), message.to_string())
+}
+
+fn log_text(level: String, message: String) -> Result<()> {
+    host::notify("log", json!({ "level": level, "message": message }))
 }
 
 /// Reports progress. `total` and `message` may be `None`.
 pub fn progress(current: impl Amount, total: impl Amount, message: impl Text) -> Result<()> {
-    let current = current.amount().unwrap_or_default();
-    host::notify("progress", json!({ "current": current, "total": total.amount(), "message": message.text() }))
+    progress_values(current.amount().unwrap_or_default(), total.amount(), message.text())
+}
+
+fn progress_values(current: f64, total: Option<f64>, message: Option<String>) -> Result<()> {
+    host::notify("progress", json!({ "current": current, "total": total, "message": message }))
 }
 
 /// Asks the user to fill in a form, given as JSON Schema; gives what was filled in. Declining is an error.
 pub fn ask(message: &str, schema: impl Serialize) -> Result<Value> {
-    let params = json!({ "message": message, "requestedSchema": serde_json::to_value(schema)? });
-    let mut reply = host::request("elicitation/create", params)?;
+    ask_value(message, serde_json::to_value(schema)?)
+}
+
+fn ask_value(message: &str, schema: Value) -> Result<Value> {
+    let params = json!({ "message": message, "requestedSchema": schema });
+    let mut reply = host::request_value("elicitation/create", params)?;
     match reply["action"].as_str() {
         Some("accept") => Ok(reply["content"].take()),
         action => Err(Error::new(format!("The user did not answer ({})", action.unwrap_or("no action")))),
@@ -44,7 +58,7 @@ pub fn ask(message: &str, schema: impl Serialize) -> Result<Value> {
 /// Asks the client's model; gives its text.
 pub fn sample(prompt: &str) -> Result<String> {
     let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
-    let reply = host::request("sampling/createMessage", json!({ "messages": [message], "maxTokens": 1024 }))?;
+    let reply = host::request_value("sampling/createMessage", json!({ "messages": [message], "maxTokens": 1024 }))?;
     let blocks = match &reply["content"] {
         Value::Array(blocks) => blocks.iter().collect(),
         block => vec![block],

@@ -3,13 +3,14 @@
 use std::{fmt::Display, io::Read};
 
 use serde::{de::DeserializeOwned, Serialize};
+use serde_json::Value;
 
 use crate::host;
 
 /// How a call ends, as the message for the server.
 pub enum Reply {
     /// A value, serialised.
-    Value(serde_json::Result<serde_json::Value>),
+    Value(serde_json::Result<Value>),
     /// A failure, in the tool's words.
     Failure(String),
 }
@@ -42,10 +43,18 @@ impl<T: Serialize> ReturnedValue for Returned<T> {
 
 /// Reads the arguments, runs the function, and sends what came of it.
 pub fn run<A: DeserializeOwned>(function: impl FnOnce(A) -> Reply) {
-    let sent = match arguments().map(function) {
-        Ok(Reply::Value(Ok(value))) => host::notify("tool/return", value),
-        Ok(Reply::Value(Err(error))) => fail(&format!("The result cannot be written as JSON: {error}")),
-        Ok(Reply::Failure(message)) | Err(message) => fail(&message),
+    let arguments = input().and_then(|value| A::deserialize(value).map_err(unfit));
+    finish(match arguments {
+        Ok(arguments) => function(arguments),
+        Err(message) => Reply::Failure(message),
+    });
+}
+
+fn finish(reply: Reply) {
+    let sent = match reply {
+        Reply::Value(Ok(value)) => host::notify("tool/return", value),
+        Reply::Value(Err(error)) => fail(format!("The result cannot be written as JSON: {error}")),
+        Reply::Failure(message) => fail(message),
     };
     if let Err(error) = sent {
         eprintln!("{error}");
@@ -53,13 +62,17 @@ pub fn run<A: DeserializeOwned>(function: impl FnOnce(A) -> Reply) {
     }
 }
 
-fn fail(message: &str) -> crate::Result<()> {
-    host::notify("tool/fail", message)
+fn fail(message: String) -> crate::Result<()> {
+    host::notify("tool/fail", Value::String(message))
 }
 
-fn arguments<A: DeserializeOwned>() -> Result<A, String> {
+fn input() -> Result<Value, String> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| format!("The arguments cannot be read: {error}"))?;
     let text = if text.trim().is_empty() { "{}" } else { &text };
-    serde_json::from_str(text).map_err(|error| format!("The arguments do not fit the function: {error}"))
+    serde_json::from_str(text).map_err(unfit)
+}
+
+fn unfit(error: serde_json::Error) -> String {
+    format!("The arguments do not fit the function: {error}")
 }
