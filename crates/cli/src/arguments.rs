@@ -58,6 +58,9 @@ pub(crate) struct ServeFlags {
     /// Do not notice edits by hand in the tools folder.
     #[arg(long)]
     no_watch: bool,
+    /// Offer the resources and prompts that the protocol's conformance suite asks for by name.
+    #[arg(long, hide = true)]
+    conformance: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -133,6 +136,13 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// Whether the server is started for the protocol's conformance suite.
+    pub(crate) fn for_conformance_suite(&self) -> bool {
+        self.serve.conformance || matches!(&self.command, Some(Command::Serve(flags)) if flags.conformance)
+    }
+}
+
 impl ServeFlags {
     fn is_empty(&self) -> bool {
         self.transport.is_none() && self.host.is_none() && self.port.is_none() && !self.hot_reload && !self.no_watch
@@ -145,6 +155,7 @@ impl ServeFlags {
             port: self.port.or(other.port),
             hot_reload: self.hot_reload || other.hot_reload,
             no_watch: self.no_watch || other.no_watch,
+            conformance: self.conformance || other.conformance,
         }
     }
 }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::{arguments::Arguments, context::Context, report::Failure};
+use crate::{arguments::Arguments, commands::serve::Serves, context::Context, report::Failure};
 
 fn main() -> ExitCode {
     // Helper and worker processes are this binary too; they take over before any thread is there.
@@ -33,5 +33,6 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     let flags = arguments.flags()?;
     let resolved = skillz_config::resolve(skillz_config::Environment::of_process(), &flags)?;
     logging::start(&resolved.settings).map_err(Failure::wrong_use)?;
-    commands::run(arguments.command, Context::new(resolved, arguments.output))
+    let serves = if arguments.for_conformance_suite() { Serves::ConformanceSuite } else { Serves::Clients };
+    commands::run(arguments.command, serves, Context::new(resolved, arguments.output))
 }

@@ -16,9 +16,22 @@ const KNOWN: [(&[&str], &str, &str); 11] = [
     ),
     (
         &[
-            "Temporary failure in name resolution", "Failed to establish a new connection", "dns error", "error sending request",
-            "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "Network is unreachable", "Connection refused", "tunneling socket",
-            "Could not connect", "Failed to fetch", "client error (Connect)", "Read timed out", "ECONNRESET",
+            "Temporary failure in name resolution",
+            "Failed to establish a new connection",
+            "dns error",
+            "error sending request",
+            "ENOTFOUND",
+            "EAI_AGAIN",
+            "ECONNREFUSED",
+            "ETIMEDOUT",
+            "Network is unreachable",
+            "Connection refused",
+            "tunneling socket",
+            "Could not connect",
+            "Failed to fetch",
+            "client error (Connect)",
+            "Read timed out",
+            "ECONNRESET",
         ],
         "The package index cannot be reached",
         "Look at the network of this machine; a proxy or an index of your own is taken from the server's environment (`HTTPS_PROXY`, `PIP_INDEX_URL`, `UV_INDEX_URL`, `NPM_CONFIG_REGISTRY`)",
@@ -35,15 +48,29 @@ const KNOWN: [(&[&str], &str, &str); 11] = [
     ),
     (
         &[
-            "error: command 'gcc' failed", "unable to execute", "Microsoft Visual C++", "No such file or directory: 'gcc'",
-            "No such file or directory: 'cc'", "command 'cc' failed", "No acceptable C compiler", "gyp ERR! find", "not found: make",
-            "linker `cc` not found", "error: command '",
+            "error: command 'gcc' failed",
+            "unable to execute",
+            "Microsoft Visual C++",
+            "No such file or directory: 'gcc'",
+            "No such file or directory: 'cc'",
+            "command 'cc' failed",
+            "No acceptable C compiler",
+            "gyp ERR! find",
+            "not found: make",
+            "linker `cc` not found",
+            "error: command '",
         ],
         "A package has to be compiled, and no compiler that does is there",
         "Install a compiler (for example `apt install build-essential python3-dev`), or choose a version that comes as a wheel",
     ),
     (
-        &["was not found in the package registry", "E404", "404 Not Found", "is not in this registry", "not found in the provided package locations"],
+        &[
+            "was not found in the package registry",
+            "E404",
+            "404 Not Found",
+            "is not in this registry",
+            "not found in the provided package locations",
+        ],
         "There is no such package",
         "Look at the spelling of the name; what is imported and what is installed often differ (`import cv2` comes from `opencv-python`)",
     ),
@@ -67,7 +94,11 @@ const KNOWN: [(&[&str], &str, &str); 11] = [
         "A package is not the one that was locked",
         "If the change is meant, register the tool again without its `lock`",
     ),
-    (&["EBADENGINE", "requires a different Python", "Requires-Python"], "A package needs another version of the interpreter", "Ask for an older version of it"),
+    (
+        &["EBADENGINE", "requires a different Python", "Requires-Python"],
+        "A package needs another version of the interpreter",
+        "Ask for an older version of it",
+    ),
 ];
 
 /// The error for an installer that failed.
@@ -84,7 +115,11 @@ pub(crate) fn failure(request: &InstallRequest<'_>, exit: Exit, stdout: &str, st
         || (format!("The installer ended with {ended}"), "Its last lines say why".to_owned()),
         |(_, cause, fix)| ((*cause).to_owned(), (*fix).to_owned()),
     );
-    EnvironmentError::Install { cause: format!("{cause} ({})", request.dependencies.join(", ")), fix, output: last_lines(request.language, output) }
+    EnvironmentError::Install {
+        cause: format!("{cause} ({})", request.dependencies.join(", ")),
+        fix,
+        output: last_lines(request.language, output),
+    }
 }
 
 /// The last lines that say something.
@@ -93,7 +128,8 @@ fn last_lines(language: Language, output: &str) -> String {
         let line = line.trim();
         line.is_empty()
             || line.starts_with("WARNING: Running pip as the 'root' user")
-            || language == Language::Node && (line.contains("A complete log of this run") || line.contains("_logs") || line == "npm error")
+            || language == Language::Node
+                && (line.contains("A complete log of this run") || line.contains("_logs") || line == "npm error")
     };
     let lines: Vec<&str> = output.lines().filter(|line| !noise(line)).collect();
     lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default().join("\n")
@@ -111,8 +147,14 @@ mod tests {
         let program = Program { path: "/usr/bin/python3".into(), visible: Vec::new() };
         let dependencies = ["x".to_owned()];
         let request = InstallRequest {
-            language: Language::Python, interpreter: &program, installer: None, dependencies: &dependencies, lock: None,
-            install_scripts: false, base: Path::new("/"), progress: &|_| {},
+            language: Language::Python,
+            interpreter: &program,
+            installer: None,
+            dependencies: &dependencies,
+            lock: None,
+            install_scripts: false,
+            base: Path::new("/"),
+            progress: &|_| {},
         };
         for (output, part) in [
             ("ERROR: No matching distribution found for x==9", "no such package or version"),

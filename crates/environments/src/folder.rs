@@ -128,7 +128,8 @@ pub(crate) fn list(base: &Path) -> io::Result<Vec<(String, PathBuf, Option<Strin
         if !is_hash(&name) || !directory.is_dir() {
             continue;
         }
-        let stamp: Option<Stamp> = fs::read_to_string(directory.join(STAMP)).ok().and_then(|text| serde_json::from_str(&text).ok());
+        let stamp: Option<Stamp> =
+            fs::read_to_string(directory.join(STAMP)).ok().and_then(|text| serde_json::from_str(&text).ok());
         let usable = stamp.filter(|stamp| stamp.program.as_ref().is_none_or(|program| directory.join(program).exists()));
         list.push((name, directory, usable.map(|stamp| stamp.lock_digest)));
     }
@@ -145,7 +146,11 @@ pub(crate) fn sweep(base: &Path) {
             if Path::new("/proc/self").exists() {
                 pid != std::process::id() && !Path::new("/proc").join(pid.to_string()).exists()
             } else {
-                let age = entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+                let age = entry
+                    .metadata()
+                    .and_then(|metadata| metadata.modified())
+                    .ok()
+                    .and_then(|time| SystemTime::now().duration_since(time).ok());
                 age.is_some_and(|age| age > Duration::from_hours(24))
             }
         });

@@ -102,7 +102,11 @@ impl Installer<'_> {
 
     fn environment(&self, home: &Path) -> Vec<(OsString, OsString)> {
         let mut path = OsString::new();
-        for folder in [Some(self.request.interpreter), self.request.installer].into_iter().flatten().filter_map(|program| program.path.parent()) {
+        for folder in [Some(self.request.interpreter), self.request.installer]
+            .into_iter()
+            .flatten()
+            .filter_map(|program| program.path.parent())
+        {
             path.push(folder);
             path.push(":");
         }

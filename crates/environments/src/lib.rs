@@ -45,7 +45,11 @@ pub struct EnvironmentSettings {
 impl fmt::Debug for EnvironmentSettings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.variables.iter().map(|(name, _)| name.as_str()).collect();
-        formatter.debug_struct("EnvironmentSettings").field("directory", &self.directory).field("variables", &names).finish_non_exhaustive()
+        formatter
+            .debug_struct("EnvironmentSettings")
+            .field("directory", &self.directory)
+            .field("variables", &names)
+            .finish_non_exhaustive()
     }
 }
 
@@ -91,15 +95,21 @@ impl Environments {
         let dependencies = specifier::check(request.language, request.dependencies, request.install_scripts)?;
         let request = InstallRequest { dependencies: &dependencies, ..request };
         let base = self.directory();
-        let cache = self.shared.settings.cache_directory.join(if request.install_scripts { "installers-with-scripts" } else { "installers" });
+        let cache = self.shared.settings.cache_directory.join(if request.install_scripts {
+            "installers-with-scripts"
+        } else {
+            "installers"
+        });
         for folder in [base, &base.join(".locks"), &cache] {
             fs::create_dir_all(folder).map_err(EnvironmentError::files(format!("The folder `{}`", folder.display())))?;
         }
         // A sandbox shows writable folders at their real paths only.
-        let real = |folder: &Path| folder.canonicalize().map_err(EnvironmentError::files(format!("The folder `{}`", folder.display())));
+        let real =
+            |folder: &Path| folder.canonicalize().map_err(EnvironmentError::files(format!("The folder `{}`", folder.display())));
         let (base, cache) = (&real(base)?, real(&cache)?);
         self.shared.swept.call_once(|| folder::sweep(base));
-        let installer = Installer { launcher: &self.shared.settings.launcher, request, variables: &self.shared.settings.variables, cache };
+        let installer =
+            Installer { launcher: &self.shared.settings.launcher, request, variables: &self.shared.settings.variables, cache };
 
         let aside = Staging::create(base)?;
         let interpreter = self.shared.interpreters.get(&installer, aside.path()).await?;
@@ -107,7 +117,8 @@ impl Environments {
         if let Some(environment) = given.and_then(|lock| self.open(request.language, &interpreter.tag, lock)) {
             return Ok(environment);
         }
-        let key = lock::digest(&[&request.language.to_string(), &interpreter.tag, given.unwrap_or_default(), &dependencies.join("\n")]);
+        let key =
+            lock::digest(&[&request.language.to_string(), &interpreter.tag, given.unwrap_or_default(), &dependencies.join("\n")]);
         let _lock = BuildLock::acquire(&base.join(".locks").join(key)).await?;
         self.build(&installer, &interpreter, given, aside, base).await
     }
@@ -154,8 +165,12 @@ impl Environments {
     /// Environments that none of these locks (the texts of all tools' `lock` files) needs, and those that cannot be used.
     pub fn unused(&self, locks: &[String]) -> io::Result<Vec<UnusedEnvironment>> {
         let needed: Vec<String> = locks.iter().map(|lock| lock::digest(&[lock])).collect();
-        let unused = folder::list(self.directory())?.into_iter().filter(|(_, _, digest)| !digest.as_ref().is_some_and(|digest| needed.contains(digest)));
-        Ok(unused.map(|(hash, directory, _)| UnusedEnvironment { size_bytes: folder::size(&directory), hash, directory }).collect())
+        let unused = folder::list(self.directory())?
+            .into_iter()
+            .filter(|(_, _, digest)| !digest.as_ref().is_some_and(|digest| needed.contains(digest)));
+        Ok(unused
+            .map(|(hash, directory, _)| UnusedEnvironment { size_bytes: folder::size(&directory), hash, directory })
+            .collect())
     }
 
     /// Removes an environment by its hash.
@@ -171,7 +186,14 @@ pub fn is_installer_variable(name: &str) -> bool {
     ["PIP_", "UV_", "NPM_CONFIG_"].iter().any(|prefix| upper.starts_with(prefix))
         || matches!(
             upper.as_str(),
-            "HTTP_PROXY" | "HTTPS_PROXY" | "ALL_PROXY" | "NO_PROXY" | "SSL_CERT_FILE" | "SSL_CERT_DIR" | "NODE_EXTRA_CA_CERTS"
-                | "REQUESTS_CA_BUNDLE" | "CURL_CA_BUNDLE"
+            "HTTP_PROXY"
+                | "HTTPS_PROXY"
+                | "ALL_PROXY"
+                | "NO_PROXY"
+                | "SSL_CERT_FILE"
+                | "SSL_CERT_DIR"
+                | "NODE_EXTRA_CA_CERTS"
+                | "REQUESTS_CA_BUNDLE"
+                | "CURL_CA_BUNDLE"
         )
 }

@@ -109,8 +109,10 @@ mod tests {
         assert_eq!(base.len(), 32);
         assert_eq!(base, environment_hash(Language::Python, "3.11", "a"));
         for other in [
-            environment_hash(Language::Node, "3.11", "a"), environment_hash(Language::Python, "3.12", "a"),
-            environment_hash(Language::Python, "3.11", "b"), environment_hash(Language::Python, "3.1", "1a"),
+            environment_hash(Language::Node, "3.11", "a"),
+            environment_hash(Language::Python, "3.12", "a"),
+            environment_hash(Language::Python, "3.11", "b"),
+            environment_hash(Language::Python, "3.1", "1a"),
         ] {
             assert_ne!(base, other);
         }

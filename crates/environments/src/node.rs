@@ -42,7 +42,17 @@ pub(crate) async fn build(installer: &Installer<'_>, lock: Option<&str>, staging
         }
     }
     arguments.push(if lock.is_some() { "ci".into() } else { "install".into() });
-    arguments.extend(["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", "--omit=dev", "--omit-lockfile-registry-resolved"].map(OsString::from));
+    arguments.extend(
+        [
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--loglevel=error",
+            "--omit=dev",
+            "--omit-lockfile-registry-resolved",
+        ]
+        .map(OsString::from),
+    );
     if !installer.request.install_scripts {
         arguments.push("--ignore-scripts".into());
     }
@@ -62,7 +72,8 @@ fn is_node_script(program: &Path) -> bool {
     let mut start = [0; 64];
     let Ok(count) = fs::File::open(program).and_then(|mut file| file.read(&mut start)) else { return false };
     let start = start.get(..count).unwrap_or_default();
-    start.starts_with(b"#!") && start.split(|byte| *byte == b'\n').next().is_some_and(|line| line.windows(4).any(|word| word == b"node"))
+    start.starts_with(b"#!")
+        && start.split(|byte| *byte == b'\n').next().is_some_and(|line| line.windows(4).any(|word| word == b"node"))
 }
 
 fn is_node(program: &Path) -> bool {

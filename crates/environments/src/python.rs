@@ -11,8 +11,7 @@ use crate::{
     EnvironmentError, Language, Program,
     folder::Made,
     installer::{Installer, Step},
-    lock,
-    specifier,
+    lock, specifier,
     tag::Interpreter,
 };
 
@@ -38,7 +37,9 @@ pub(crate) async fn resolve(installer: &Installer<'_>, folder: &Path) -> Result<
 
 fn compile_step<'a>(installer: &Installer<'_>, uv: &'a Program, folder: &'a Path, for_all_platforms: bool) -> Step<'a> {
     let mut arguments: Vec<OsString> =
-        ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--generate-hashes", "--no-config", "--python"].map(OsString::from).to_vec();
+        ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--generate-hashes", "--no-config", "--python"]
+            .map(OsString::from)
+            .to_vec();
     arguments.push(installer.request.interpreter.path.clone().into_os_string());
     if for_all_platforms {
         arguments.push("--universal".into());
@@ -135,7 +136,8 @@ fn make_virtual_environment(staging: &Path, packages: &Path, interpreter: &Inter
 }
 
 fn uv_step<'a>(installer: &Installer<'_>, uv: &'a Program, staging: &'a Path, is_exact: bool) -> Step<'a> {
-    let mut arguments: Vec<OsString> = ["pip", "install", "--no-config", "--link-mode=copy", "--compile-bytecode", "--python"].map(OsString::from).to_vec();
+    let mut arguments: Vec<OsString> =
+        ["pip", "install", "--no-config", "--link-mode=copy", "--compile-bytecode", "--python"].map(OsString::from).to_vec();
     arguments.push(staging.join("bin/python3").into_os_string());
     if is_exact {
         arguments.push("--no-deps".into());
@@ -154,9 +156,14 @@ async fn install_with_pip(
     packages: &Path,
     is_exact: bool,
 ) -> Result<(), EnvironmentError> {
-    let with_pip = if interpreter.has_pip { installer.request.interpreter.path.clone() } else { pip_of_venv(installer, interpreter, staging).await? };
+    let with_pip = if interpreter.has_pip {
+        installer.request.interpreter.path.clone()
+    } else {
+        pip_of_venv(installer, interpreter, staging).await?
+    };
     (installer.request.progress)("Installing dependencies with pip");
-    let mut arguments: Vec<OsString> = ["-m", "pip", "install", "--no-warn-script-location", "--ignore-installed", "--target"].map(OsString::from).to_vec();
+    let mut arguments: Vec<OsString> =
+        ["-m", "pip", "install", "--no-warn-script-location", "--ignore-installed", "--target"].map(OsString::from).to_vec();
     arguments.push(packages.as_os_str().to_owned());
     if is_exact {
         arguments.push("--no-deps".into());
@@ -170,7 +177,8 @@ async fn install_with_pip(
 
 /// A Python without pip may have `venv`, which brings it: made once, and kept in the cache.
 async fn pip_of_venv(installer: &Installer<'_>, interpreter: &Interpreter, staging: &Path) -> Result<PathBuf, EnvironmentError> {
-    let folder = installer.cache.join("pip-venvs").join(lock::digest(&[&interpreter.tag, &interpreter.base.display().to_string()]));
+    let folder =
+        installer.cache.join("pip-venvs").join(lock::digest(&[&interpreter.tag, &interpreter.base.display().to_string()]));
     let python = folder.join("bin/python3");
     if folder.join("whole").exists() && python.exists() {
         return Ok(python);
@@ -223,7 +231,12 @@ fn installed(packages: &Path) -> io::Result<Vec<String>> {
         }
         let metadata = fs::read(path.join("METADATA"))?;
         let metadata = String::from_utf8_lossy(&metadata);
-        let field = |name: &str| metadata.lines().take_while(|line| !line.is_empty()).find_map(|line| line.strip_prefix(name)?.strip_prefix(": ").map(str::trim).map(str::to_owned));
+        let field = |name: &str| {
+            metadata
+                .lines()
+                .take_while(|line| !line.is_empty())
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": ").map(str::trim).map(str::to_owned))
+        };
         if let (Some(name), Some(version)) = (field("Name"), field("Version")) {
             list.push(format!("{}=={version}", name.to_ascii_lowercase()));
         }

@@ -1,6 +1,10 @@
 //! What goes into an install and what comes out.
 
-use std::{fmt, path::{Path, PathBuf}, time::SystemTime};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 /// Languages whose packages can be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -11,9 +11,15 @@ const MOST: usize = 200;
 /// Checks all, and gives them trimmed. With `from_anywhere`, URLs and paths are taken too.
 pub(crate) fn check(language: Language, dependencies: &[String], from_anywhere: bool) -> Result<Vec<String>, EnvironmentError> {
     if dependencies.len() > MOST {
-        return Err(refused(&format!("{} and {} more", dependencies.first().map_or("", String::as_str), dependencies.len() - 1), &format!("is one of too many; at most {MOST} are taken")));
+        return Err(refused(
+            &format!("{} and {} more", dependencies.first().map_or("", String::as_str), dependencies.len() - 1),
+            &format!("is one of too many; at most {MOST} are taken"),
+        ));
     }
-    dependencies.iter().map(|specifier| check_one(language, specifier, from_anywhere).map(|()| specifier.trim().to_owned())).collect()
+    dependencies
+        .iter()
+        .map(|specifier| check_one(language, specifier, from_anywhere).map(|()| specifier.trim().to_owned()))
+        .collect()
 }
 
 fn check_one(language: Language, specifier: &str, from_anywhere: bool) -> Result<(), EnvironmentError> {
@@ -34,7 +40,8 @@ fn check_one(language: Language, specifier: &str, from_anywhere: bool) -> Result
         if from_anywhere {
             return Ok(());
         }
-        let reason = "is a URL or a path; packages come from the package index, by name. The permission `install_scripts` allows both";
+        let reason =
+            "is a URL or a path; packages come from the package index, by name. The permission `install_scripts` allows both";
         return Err(refused(specifier, reason));
     }
     let fits = match language {
@@ -64,10 +71,12 @@ pub(crate) fn is_location(language: Language, text: &str) -> bool {
         Language::Node => text.strip_prefix('@').unwrap_or(text).split_once('@').map_or(text, |(_, place)| place),
     };
     let is_archive = [".tar.gz", ".tgz", ".zip", ".whl", ".tar.bz2"].iter().any(|suffix| text.ends_with(suffix));
-    let has_scheme = after_name.contains("://") || ["git+", "git:", "file:", "github:", "gitlab:", "npm:", "link:", "http:", "https:"]
-        .iter()
-        .any(|scheme| after_name.starts_with(scheme));
-    let is_path = text.starts_with(['.', '/', '~']) || after_name.starts_with(['.', '/', '~']) && language == Language::Node && after_name.contains('/');
+    let has_scheme = after_name.contains("://")
+        || ["git+", "git:", "file:", "github:", "gitlab:", "npm:", "link:", "http:", "https:"]
+            .iter()
+            .any(|scheme| after_name.starts_with(scheme));
+    let is_path = text.starts_with(['.', '/', '~'])
+        || after_name.starts_with(['.', '/', '~']) && language == Language::Node && after_name.contains('/');
     let names_direct = language == Language::Python && text.contains('@');
     // `user/repository` is short for GitHub with npm.
     let is_short_repository = language == Language::Node && !text.starts_with('@') && text.contains('/')
@@ -81,7 +90,8 @@ fn is_requirement(text: &str) -> bool {
     let requirement = requirement.trim();
     let name_end = requirement.find(|character: char| !is_name_character(character)).unwrap_or(requirement.len());
     let (name, rest) = requirement.split_at(name_end);
-    let name_fits = name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.ends_with(|last: char| last.is_ascii_alphanumeric());
+    let name_fits = name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.ends_with(|last: char| last.is_ascii_alphanumeric());
     let rest = rest.trim_start();
     let (extras, versions) = match rest.strip_prefix('[') {
         Some(inside) => match inside.split_once(']') {
@@ -90,7 +100,9 @@ fn is_requirement(text: &str) -> bool {
         },
         None => (None, rest),
     };
-    let extras_fit = extras.is_none_or(|extras| extras.split(',').all(|extra| !extra.trim().is_empty() && extra.trim().chars().all(is_name_character)));
+    let extras_fit = extras.is_none_or(|extras| {
+        extras.split(',').all(|extra| !extra.trim().is_empty() && extra.trim().chars().all(is_name_character))
+    });
     let versions = versions.trim().trim_start_matches('(').trim_end_matches(')');
     let versions_fit = versions.is_empty() || versions.split(',').all(is_version_clause);
     let marker_fits = marker.is_none_or(|marker| {
@@ -122,7 +134,8 @@ fn is_npm_specifier(text: &str) -> bool {
         None => name,
     };
     let range_fits = range.is_none_or(|range| {
-        !range.trim().is_empty() && range.chars().all(|character| character.is_ascii_alphanumeric() || " .^~<>=|*+-".contains(character))
+        !range.trim().is_empty()
+            && range.chars().all(|character| character.is_ascii_alphanumeric() || " .^~<>=|*+-".contains(character))
     });
     is_npm_name(plain) && range_fits
 }
@@ -157,12 +170,23 @@ mod tests {
     #[test]
     fn requirements_of_every_usual_form_are_taken() {
         for text in [
-            "six", "six==1.17.0", "requests >= 2, < 3", "uvicorn[standard]", "uvicorn[standard, http2]~=0.3", "Pillow!=9.0.*",
-            "zope.interface", "typing_extensions>=4; python_version < '3.11'", "torch==2.1.0+cpu", "a", "pip (>=1,<2)",
+            "six",
+            "six==1.17.0",
+            "requests >= 2, < 3",
+            "uvicorn[standard]",
+            "uvicorn[standard, http2]~=0.3",
+            "Pillow!=9.0.*",
+            "zope.interface",
+            "typing_extensions>=4; python_version < '3.11'",
+            "torch==2.1.0+cpu",
+            "a",
+            "pip (>=1,<2)",
         ] {
             assert!(taken(Language::Python, text), "{text}");
         }
-        for text in ["left-pad", "left-pad@1.3.0", "@types/node@^20", "lodash@>=4 <5", "chalk@latest", "a@1.x || 2.x", "JSONStream"] {
+        for text in
+            ["left-pad", "left-pad@1.3.0", "@types/node@^20", "lodash@>=4 <5", "chalk@latest", "a@1.x || 2.x", "JSONStream"]
+        {
             assert!(taken(Language::Node, text), "{text}");
         }
     }
@@ -170,15 +194,52 @@ mod tests {
     #[test]
     fn options_places_and_nonsense_are_refused() {
         for text in [
-            "", "  ", "-r /etc/passwd", "--index-url=http://evil", "six\n--index-url x", "git+https://x/y", "x @ https://h/x.whl",
-            "./local", "/abs/path", "../up", "file:///x", "x.tar.gz", "six=1", "six==", "[extra]", "six;import os`x`", "a b", "-e .",
-            "six @ file:///x", "~/x", "six[", "six #egg",
+            "",
+            "  ",
+            "-r /etc/passwd",
+            "--index-url=http://evil",
+            "six\n--index-url x",
+            "git+https://x/y",
+            "x @ https://h/x.whl",
+            "./local",
+            "/abs/path",
+            "../up",
+            "file:///x",
+            "x.tar.gz",
+            "six=1",
+            "six==",
+            "[extra]",
+            "six;import os`x`",
+            "a b",
+            "-e .",
+            "six @ file:///x",
+            "~/x",
+            "six[",
+            "six #egg",
         ] {
             assert!(!taken(Language::Python, text), "{text}");
         }
         for text in [
-            "", "-g", "--registry=http://evil", "git+ssh://x/y", "user/repo", "a@user/repo", "a@file:../x", "./x", "/x", "../x",
-            "a@https://h/x.tgz", "a@npm:b", "@/x", "@a", "a@", "a b", "https://h/x.tgz", "a\0b", ".hidden", "github:u/r",
+            "",
+            "-g",
+            "--registry=http://evil",
+            "git+ssh://x/y",
+            "user/repo",
+            "a@user/repo",
+            "a@file:../x",
+            "./x",
+            "/x",
+            "../x",
+            "a@https://h/x.tgz",
+            "a@npm:b",
+            "@/x",
+            "@a",
+            "a@",
+            "a b",
+            "https://h/x.tgz",
+            "a\0b",
+            ".hidden",
+            "github:u/r",
         ] {
             assert!(!taken(Language::Node, text), "{text}");
         }

@@ -25,6 +25,7 @@ const MOST_OUTPUT: u64 = 4 << 20;
 pub struct CodeRunner {
     settings: Arc<CodeSettings>,
     pool: Arc<Pool>,
+    installed: native::Installed,
     next_run: AtomicU64,
 }
 
@@ -38,7 +39,8 @@ impl CodeRunner {
     /// Starts nothing.
     pub fn new(settings: CodeSettings) -> Self {
         let settings = Arc::new(settings);
-        Self { pool: Arc::new(Pool::new(Arc::clone(&settings))), settings, next_run: AtomicU64::new(1) }
+        let pool = Arc::new(Pool::new(Arc::clone(&settings)));
+        Self { pool, settings, installed: native::Installed::default(), next_run: AtomicU64::new(1) }
     }
 
     /// Runs a program to its end; its inner calls go to `host`. Dropping the future stops the program and its calls.
@@ -89,7 +91,7 @@ impl CodeRunner {
             Ended::Lost(_) => PreparedProgram { text: request.code.clone(), ..PreparedProgram::default() },
             ended => return finish(ended, run.session, request),
         };
-        let ended = native::run(&self.settings, request, &mut run, prepared, trust).await;
+        let ended = native::run(&self.settings, &self.installed, request, &mut run, prepared, trust).await;
         match ended {
             Ok(ended) => finish(ended, run.session, request),
             Err(error) => Err(CodeFailure { error, traceback: None, stdout: run.session.stdout, calls: run.session.calls }),

@@ -84,7 +84,14 @@ const CASES: [Case; 7] = [
         bare: &["node", "-e", ""],
         runs: 200,
     },
-    Case { name: "bash process", interpreter: "bash", code: "read -r line; echo hello", dependencies: &[], bare: &["bash", "-c", "read -r line; echo hello"], runs: 200 },
+    Case {
+        name: "bash process",
+        interpreter: "bash",
+        code: "read -r line; echo hello",
+        dependencies: &[],
+        bare: &["bash", "-c", "read -r line; echo hello"],
+        runs: 200,
+    },
     Case {
         name: "Python process",
         interpreter: "python3",

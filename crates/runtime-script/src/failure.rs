@@ -24,7 +24,8 @@ pub(crate) fn ended(name: &str, exit: Exit, limits: &EffectiveLimits) -> ToolErr
     match exit {
         Exit::MemoryLimit => out_of_memory(name, limits),
         Exit::ProcessLimit => {
-            let message = format!("`{name}` was ended because it had more than {} processes and threads, its limit", limits.max_processes);
+            let message =
+                format!("`{name}` was ended because it had more than {} processes and threads, its limit", limits.max_processes);
             ToolError::new(ErrorKind::LimitExceeded, message)
                 .with_hint("Have it start fewer at once, or register it again with a higher `limits.max_processes`")
         }
@@ -32,7 +33,9 @@ pub(crate) fn ended(name: &str, exit: Exit, limits: &EffectiveLimits) -> ToolErr
             let error = ToolError::failed(format!("`{name}` ended with exit code {code}"));
             match code {
                 126 => error.with_hint("Exit code 126: a command was found and could not be run; look at its permissions"),
-                127 => error.with_hint("Exit code 127: a command was not found; is it installed, and on the PATH of the sandbox?"),
+                127 => {
+                    error.with_hint("Exit code 127: a command was not found; is it installed, and on the PATH of the sandbox?")
+                }
                 137 => error.with_hint("Exit code 137: a process was killed, perhaps for its use of memory (`limits.memory_mb`)"),
                 _ => error,
             }
@@ -66,7 +69,9 @@ pub(crate) fn not_started(name: &str, error: ProcessError) -> ToolError {
             let message = format!("`{name}` was not run: `{program}` could not be started: {source}");
             ToolError::new(ErrorKind::Unavailable, message)
         }
-        ProcessError::Launcher(reason) => ToolError::internal(format!("`{name}` was not run: the helper that starts processes is gone: {reason}")),
+        ProcessError::Launcher(reason) => {
+            ToolError::internal(format!("`{name}` was not run: the helper that starts processes is gone: {reason}"))
+        }
     }
 }
 

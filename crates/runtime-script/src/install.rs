@@ -57,14 +57,16 @@ pub(crate) async fn ensure(
         base: folder,
         progress: &progress,
     };
-    let environment = runtime.settings.environments.ensure(request).await.map_err(|error| install_failure(&manifest.name, &error))?;
+    let environment =
+        runtime.settings.environments.ensure(request).await.map_err(|error| install_failure(&manifest.name, &error))?;
     *plan.environment.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment.clone());
     Ok(Some(environment))
 }
 
 /// Whether a failure is such as a missing file of a package makes.
 pub(crate) fn may_be_damage(error: &ToolError) -> bool {
-    const WORDS: [&str; 5] = ["ModuleNotFoundError", "ImportError", "Cannot find module", "Cannot find package", "ERR_MODULE_NOT_FOUND"];
+    const WORDS: [&str; 5] =
+        ["ModuleNotFoundError", "ImportError", "Cannot find module", "Cannot find package", "ERR_MODULE_NOT_FOUND"];
     let output = error.output.as_deref().unwrap_or_default();
     WORDS.iter().any(|word| error.message.contains(word) || output.contains(word))
 }
@@ -101,6 +103,9 @@ fn program(interpreter: &Interpreter) -> Program {
 }
 
 fn no_packages(manifest: &Manifest) -> ToolError {
-    ToolError::invalid(format!("`{}` names `dependencies`, which are installed for Python (pip) and JavaScript (npm) only", manifest.name))
-        .with_hint("Leave `dependencies` out, and use what the interpreter brings along")
+    ToolError::invalid(format!(
+        "`{}` names `dependencies`, which are installed for Python (pip) and JavaScript (npm) only",
+        manifest.name
+    ))
+    .with_hint("Leave `dependencies` out, and use what the interpreter brings along")
 }

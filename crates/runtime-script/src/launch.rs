@@ -8,13 +8,7 @@ use skillz_process::{Command, ProcessLimits};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, Protocol, ToolCall, ToolError};
 
-use crate::{
-    folder::WorkingFolder,
-    kit::Kit,
-    language::Language,
-    plan::Plan,
-    stage::Stage,
-};
+use crate::{folder::WorkingFolder, kit::Kit, language::Language, plan::Plan, stage::Stage};
 
 /// `SKILLZ_ARGUMENTS` is set for arguments up to this size; the kernel bounds the environment.
 const ARGUMENTS_LENGTH: usize = 64_000;
@@ -64,7 +58,8 @@ impl Site<'_> {
         self.add_interpreter_arguments(&mut command);
         command.arguments.pop();
         let node = std::mem::take(&mut command.arguments);
-        command.arguments = vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
+        command.arguments =
+            vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
         command.arguments.extend(node);
         command.arguments.extend([self.kit.node_worker().into_os_string(), options.into()]);
         Ok(command)
@@ -105,7 +100,15 @@ impl Site<'_> {
         match interpreter.name.as_str() {
             "deno" => {
                 if interpreter.arguments.is_empty() {
-                    let flags = ["run", "--quiet", "--no-prompt", "--allow-all", "--no-check", "--cached-only", "--node-modules-dir=manual"];
+                    let flags = [
+                        "run",
+                        "--quiet",
+                        "--no-prompt",
+                        "--allow-all",
+                        "--no-check",
+                        "--cached-only",
+                        "--node-modules-dir=manual",
+                    ];
                     arguments.extend(flags.map(OsString::from));
                 }
                 // Only where it may be needed: older versions of deno do not know the flag.

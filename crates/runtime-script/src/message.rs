@@ -143,8 +143,18 @@ mod tests {
         let line = r#"{"jsonrpc":"2.0","method":"log","params":{"message":"m"}}"#;
         assert!(matches!(parse(line.as_bytes()), Line::Notification { .. }));
         for text in [
-            "", "hello", "{", "{}", "[1]", "{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":1}", "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}",
-            "{\"jsonrpc\":\"2.0\"}", "{\"result\":1,\"id\":1}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"execute\",\"params\":{}}", "x {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}", "{\"jsonrpc\":",
+            "",
+            "hello",
+            "{",
+            "{}",
+            "[1]",
+            "{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":1}",
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}",
+            "{\"jsonrpc\":\"2.0\"}",
+            "{\"result\":1,\"id\":1}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"execute\",\"params\":{}}",
+            "x {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}",
+            "{\"jsonrpc\":",
         ] {
             assert_eq!(parse(text.as_bytes()), Line::Text, "{text}");
         }

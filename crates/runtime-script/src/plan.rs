@@ -121,7 +121,11 @@ mod tests {
         let may_ask = |source: &str| {
             let entry = folder.path().join("main.sh");
             fs::write(&entry, source).unwrap();
-            let manifest = Manifest { entry_file: Some("main.sh".into()), interpreter: Some("sh".into()), ..Manifest::new("t", "", ToolKind::Script) };
+            let manifest = Manifest {
+                entry_file: Some("main.sh".into()),
+                interpreter: Some("sh".into()),
+                ..Manifest::new("t", "", ToolKind::Script)
+            };
             make(&manifest, folder.path(), entry, &interpreters).unwrap().may_ask
         };
         assert!(!may_ask("cat; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":2}'"));

@@ -62,9 +62,13 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
             if !may_fail_without_grants(&manifest, &error) {
                 return Err(error);
             }
-            notes.push(format!("The script could not be loaded without its permissions, so that only its text was looked at: {}", error.message));
+            notes.push(format!(
+                "The script could not be loaded without its permissions, so that only its text was looked at: {}",
+                error.message
+            ));
         }
-        manifest.input_schema = manifest.input_schema.take().or(inspection.input_schema).or_else(|| plan.decision.input_schema.clone());
+        manifest.input_schema =
+            manifest.input_schema.take().or(inspection.input_schema).or_else(|| plan.decision.input_schema.clone());
         manifest.output_schema = manifest.output_schema.take().or(inspection.output_schema);
     }
     Ok(Prepared { manifest, size_bytes, notes })
@@ -73,8 +77,12 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
 /// Whether a module that asks for permissions may have failed for want of them: here it is loaded without any.
 fn may_fail_without_grants(manifest: &Manifest, error: &ToolError) -> bool {
     let permissions = &manifest.permissions;
-    let asks = !permissions.network.is_none() || !permissions.fs.is_empty() || !permissions.env.is_empty() || !manifest.requires_services.is_empty();
-    let is_broken = ["SyntaxError", "IndentationError", "ModuleNotFoundError", "Cannot find"].iter().any(|word| error.message.contains(word));
+    let asks = !permissions.network.is_none()
+        || !permissions.fs.is_empty()
+        || !permissions.env.is_empty()
+        || !manifest.requires_services.is_empty();
+    let is_broken =
+        ["SyntaxError", "IndentationError", "ModuleNotFoundError", "Cannot find"].iter().any(|word| error.message.contains(word));
     asks && !is_broken
 }
 
@@ -179,7 +187,8 @@ async fn load(
                 "ready" => return Ok(Inspection::default()),
                 "failed" => return Ok(Inspection { failure: Some(params), ..Inspection::default() }),
                 "inspected" => {
-                    return serde_json::from_value(params).map_err(|error| ToolError::internal(format!("The worker's report is broken: {error}")));
+                    return serde_json::from_value(params)
+                        .map_err(|error| ToolError::internal(format!("The worker's report is broken: {error}")));
                 }
                 _ => {}
             }

@@ -1,10 +1,6 @@
 //! Process scripts: started anew for each call, a JSON-RPC line in, a reply line or plain printing out.
 
-use std::{
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use skillz_process::{Child, Exit, Launcher};
@@ -136,7 +132,8 @@ impl<'a> Run<'a> {
                 grace_ends = Some(Instant::now() + GRACE);
             }
             // While a request is under way its answer will come; after the reply nothing more is read.
-            let watches = self.input.is_open() && !self.input.has_pending() && self.conversation.is_quiet() && self.reply.is_none();
+            let watches =
+                self.input.is_open() && !self.input.has_pending() && self.conversation.is_quiet() && self.reply.is_none();
             let next_look = self.input_watch.next;
             let reads = !self.output.is_done() && self.conversation.has_room();
             tokio::select! {
@@ -253,7 +250,9 @@ impl<'a> Run<'a> {
             Ended::Lost(reason) => ToolError::internal(format!("`{name}` was lost: {reason}")),
         };
         let error = if self.asked_too_late && error.hint.is_none() {
-            error.with_hint("It made a host request after it had read stdin to the end, so that no answer could reach it: read one line only")
+            error.with_hint(
+                "It made a host request after it had read stdin to the end, so that no answer could reach it: read one line only",
+            )
         } else {
             error
         };

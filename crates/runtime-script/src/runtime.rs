@@ -193,5 +193,6 @@ fn make_data_directory(call: &mut ToolCall) -> Result<(), ToolError> {
 }
 
 pub(crate) fn cannot_write(what: &str, error: &std::io::Error) -> ToolError {
-    ToolError::internal(format!("The server could not write {what}: {error}")).with_hint("Look at free space and permissions of its data folder")
+    ToolError::internal(format!("The server could not write {what}: {error}"))
+        .with_hint("Look at free space and permissions of its data folder")
 }

@@ -195,11 +195,17 @@ mod tests {
         fs::create_dir_all(tool.join(".versions/1.0.0")).unwrap();
         fs::create_dir_all(tool.join("lib")).unwrap();
         fs::write(tool.join("manifest.json"), "{}").unwrap();
-        fs::write(tool.join("main.ts"), "import { x } from './lib/x.ts';\nexport function run(a: string) { return x + a }").unwrap();
+        fs::write(tool.join("main.ts"), "import { x } from './lib/x.ts';\nexport function run(a: string) { return x + a }")
+            .unwrap();
         fs::write(tool.join("lib/x.ts"), "export const x: string = '1'").unwrap();
         fs::write(tool.join("data.csv"), "1").unwrap();
         let plan = StagePlan {
-            tool: &tool, hash: "h", entry_file: "main.ts", is_module: true, strips_types: true, packages: Some(&packages),
+            tool: &tool,
+            hash: "h",
+            entry_file: "main.ts",
+            is_module: true,
+            strips_types: true,
+            packages: Some(&packages),
         };
         let stage = ensure(base.path(), &kit, &plan).unwrap();
         assert!(stage.entry.ends_with("main.js"));
@@ -207,14 +213,17 @@ mod tests {
         assert!(code.contains("./lib/x.js") && !code.contains(": string"), "{code}");
         assert!(stage.folder.join("lib/x.js").exists() && stage.folder.join("data.csv").exists());
         assert!(!stage.folder.join(".versions").exists() && !stage.folder.join("manifest.json").exists());
-        assert!(stage.folder.join("node_modules/left-pad").exists() && stage.folder.join("node_modules/skillz/skillz.mjs").exists());
+        assert!(
+            stage.folder.join("node_modules/left-pad").exists() && stage.folder.join("node_modules/skillz/skillz.mjs").exists()
+        );
         let package: Value = serde_json::from_str(&fs::read_to_string(stage.folder.join("package.json")).unwrap()).unwrap();
         assert_eq!(package, json!({"type": "module", "dependencies": {"left-pad": "*", "skillz": "*"}}));
         assert_eq!(ensure(base.path(), &kit, &plan).unwrap().folder, stage.folder);
         let other = ensure(base.path(), &kit, &StagePlan { hash: "other", ..plan }).unwrap();
         assert_ne!(other.folder, stage.folder);
         fs::write(tool.join("main.ts"), "export function run( {").unwrap();
-        let plan = StagePlan { tool: &tool, hash: "broken", entry_file: "main.ts", is_module: true, strips_types: true, packages: None };
+        let plan =
+            StagePlan { tool: &tool, hash: "broken", entry_file: "main.ts", is_module: true, strips_types: true, packages: None };
         assert!(matches!(ensure(base.path(), &kit, &plan), Err(StageError::Syntax { .. })));
         assert_eq!(fs::read_dir(base.path().join("stages")).unwrap().count(), 2, "nothing half-made is left");
     }

@@ -193,7 +193,8 @@ fn source_in(directory: &Path, manifest: &Manifest) -> Result<PathBuf, ToolError
     let path = directory.join(entry);
     let plain = Path::new(entry).components().all(|part| matches!(part, Component::Normal(_)));
     // A file that is not there leads nowhere.
-    let inside = path.canonicalize().is_ok_and(|path| directory.canonicalize().is_ok_and(|directory| path.starts_with(directory)));
+    let inside =
+        path.canonicalize().is_ok_and(|path| directory.canonicalize().is_ok_and(|directory| path.starts_with(directory)));
     if plain && !entry.is_empty() && (inside || !path.exists()) {
         return Ok(path);
     }
@@ -218,8 +219,11 @@ fn adopt_module(directory: &Path, module_path: &Path) -> Result<(), ToolError> {
         return Ok(());
     }
     let entries = fs::read_dir(directory).map_err(|error| cannot_write(directory, &error))?;
-    let modules: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|extension| extension == "wasm")).collect();
+    let modules: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .collect();
     match modules.as_slice() {
         [only] => fs::rename(only, module_path).map_err(|error| cannot_write(module_path, &error)),
         _ => Ok(()),

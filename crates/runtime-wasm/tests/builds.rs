@@ -1,6 +1,12 @@
 //! Building tools from source, and calling what was built.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests may fail them")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may fail them"
+)]
 
 mod support;
 
@@ -134,7 +140,8 @@ async fn every_service_of_the_host_answers() {
     assert_eq!(value, expected);
     assert_eq!(*bench.host.logs.lock().unwrap(), ["from the tool", "3 keys"]);
     let progress = bench.host.progress.lock().unwrap();
-    let last: Vec<_> = progress.iter().rev().take(3).rev().map(|report| (report.current, report.total, report.message.as_deref())).collect();
+    let last: Vec<_> =
+        progress.iter().rev().take(3).rev().map(|report| (report.current, report.total, report.message.as_deref())).collect();
     assert_eq!(last, [(1.0, Some(2.0), Some("half")), (1.5, Some(2.0), None), (2.0, None, Some("done"))]);
 }
 
@@ -156,7 +163,10 @@ async fn crates_come_with_features_and_are_locked() {
     let lock = fs::read_to_string(tool.directory.join("Cargo.lock")).unwrap();
     assert!(lock.contains("name = \"regex\""));
     let messages: Vec<String> = bench.host.progress.lock().unwrap().iter().filter_map(|report| report.message.clone()).collect();
-    assert!(messages.iter().any(|message| message.starts_with("Compiling regex v1.") && message.ends_with("crates so far)")), "{messages:?}");
+    assert!(
+        messages.iter().any(|message| message.starts_with("Compiling regex v1.") && message.ends_with("crates so far)")),
+        "{messages:?}"
+    );
 
     assert!(bench.host.progress.lock().unwrap().windows(2).all(|pair| pair[0].current < pair[1].current));
 
@@ -212,7 +222,8 @@ async fn compile_errors_come_as_rustc_renders_them() {
     let hint = error.hint.as_deref().unwrap_or_default();
     assert!(hint.contains("\"serde_json\"") && hint.contains("\"regex\"") && hint.contains("skillz"), "{error}");
 
-    let error = bench.build("wrong", "//! edition = \"2024\"\nfn main() { let gen = 1; println!(\"{gen}\"); }", &[]).await.unwrap_err();
+    let error =
+        bench.build("wrong", "//! edition = \"2024\"\nfn main() { let gen = 1; println!(\"{gen}\"); }", &[]).await.unwrap_err();
     assert!(error.text().contains("gen"), "{error}");
     bench.build("right", "fn main() { let gen = 1; println!(\"{gen}\"); }", &[]).await.unwrap();
     let error = bench.build("wrong", "//! edition = \"2030\"\nfn main() {}", &[]).await.unwrap_err();
@@ -296,7 +307,8 @@ async fn a_tool_without_a_module_is_built_at_its_first_call() {
     for outcome in futures::future::join_all(calls).await {
         assert_eq!(printed(outcome.unwrap()), "late\n");
     }
-    let compiled = bench.host.progress.lock().unwrap().iter().filter(|report| report.message.as_deref() == Some("Compiling late")).count();
+    let compiled =
+        bench.host.progress.lock().unwrap().iter().filter(|report| report.message.as_deref() == Some("Compiling late")).count();
     assert_eq!(compiled, 1, "the others wait for the first");
     assert!(!directory.join("late.wasm").exists(), "a published folder stays as it is");
     fs::remove_file(directory.join("src.rs")).unwrap();
@@ -339,7 +351,10 @@ async fn damaged_machine_code_is_made_again() {
         let restarted = support::runtime_in(bench.home.path());
         let again = Bench { runtime: restarted, host: Arc::default(), home: tempfile::tempdir().unwrap() };
         assert_eq!(printed(again.call(&tool, json!({})).await.expect(what)), "whole\n", "{what}");
-        support::eventually("the repair", || whole.iter().all(|(_, path)| fs::read(path).is_ok_and(|bytes| bytes.len() > 10_000))).await;
+        support::eventually("the repair", || {
+            whole.iter().all(|(_, path)| fs::read(path).is_ok_and(|bytes| bytes.len() > 10_000))
+        })
+        .await;
     }
     // Code that another home's server wrote is right, but cannot be known to be.
     for (_, path) in &whole {
@@ -347,9 +362,13 @@ async fn damaged_machine_code_is_made_again() {
         fs::copy(foreign_folder.join(name), path).unwrap();
     }
     let foreign_bytes: Vec<_> = whole.iter().map(|(_, path)| fs::read(path).unwrap()).collect();
-    let again = Bench { runtime: support::runtime_in(bench.home.path()), host: Arc::default(), home: tempfile::tempdir().unwrap() };
+    let again =
+        Bench { runtime: support::runtime_in(bench.home.path()), host: Arc::default(), home: tempfile::tempdir().unwrap() };
     assert_eq!(printed(again.call(&tool, json!({})).await.unwrap()), "whole\n");
-    support::eventually("new code", || whole.iter().zip(&foreign_bytes).all(|((_, path), old)| fs::read(path).is_ok_and(|bytes| bytes != *old))).await;
+    support::eventually("new code", || {
+        whole.iter().zip(&foreign_bytes).all(|((_, path), old)| fs::read(path).is_ok_and(|bytes| bytes != *old))
+    })
+    .await;
 }
 
 fn code_files(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -1,6 +1,12 @@
 //! Compilers work on code that nobody has read yet: what it may see of this machine, and how long it may take.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests may fail them")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may fail them"
+)]
 
 mod support;
 

@@ -1,6 +1,12 @@
 //! Each way of failing has its own message.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests may fail them")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may fail them"
+)]
 
 mod support;
 
@@ -8,8 +14,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use skillz_tool::{
-    ErrorKind, FolderGrant, FolderMode, Limits, Manifest, NetworkPermission, SourceCode, Tool, ToolCall, ToolError,
-    ToolKind,
+    ErrorKind, FolderGrant, FolderMode, Limits, Manifest, NetworkPermission, SourceCode, Tool, ToolCall, ToolError, ToolKind,
 };
 use support::{Bench, call_of, printed};
 
@@ -78,7 +83,11 @@ async fn a_program_may_fail_in_many_ways() {
     let bench = Bench::new();
     let tool = bench.build("bad", MISBEHAVE, &[]).await.unwrap();
     for (what, kind, parts) in [
-        ("panic", ErrorKind::Failed, &["`bad` panicked: index out of bounds: the len is 1 but the index is 7 (at src.rs:", "a line for the log"][..]),
+        (
+            "panic",
+            ErrorKind::Failed,
+            &["`bad` panicked: index out of bounds: the len is 1 but the index is 7 (at src.rs:", "a line for the log"][..],
+        ),
         ("panic_twice", ErrorKind::Failed, &["`bad` panicked: first line\nsecond line (at src.rs:"]),
         ("exit", ErrorKind::Failed, &["`bad` ended with exit code 3", "a line for the log"]),
         ("exit_high", ErrorKind::Failed, &["`bad` ended with exit code 200"]),
@@ -88,7 +97,11 @@ async fn a_program_may_fail_in_many_ways() {
         ("deep", ErrorKind::LimitExceeded, &["`bad` overflowed its stack", "recursion"]),
         ("flood", ErrorKind::LimitExceeded, &["`bad` printed more than 1000000 bytes", "limits.max_output_bytes"]),
         ("flood_stderr", ErrorKind::LimitExceeded, &["`bad` printed more than 1000000 bytes"]),
-        ("read", ErrorKind::Denied, &["`bad` tried to open a file or folder outside of what it may see", "It sees no files at all", "permissions.fs"]),
+        (
+            "read",
+            ErrorKind::Denied,
+            &["`bad` tried to open a file or folder outside of what it may see", "It sees no files at all", "permissions.fs"],
+        ),
         ("read_or", ErrorKind::Denied, &["outside of what it may see"]),
         ("connect", ErrorKind::Denied, &["do not have, such as sockets", "skillz::http"]),
         ("thread", ErrorKind::Denied, &["do not have", "threads"]),
@@ -198,7 +211,11 @@ async fn a_refused_host_is_a_refusal() {
         let mut call = call_of(&tool, json!({"url": "https://other.example.com/", "insist": insist}));
         call.grants.network = NetworkPermission::Hosts(vec!["api.example.com".to_owned().try_into().unwrap()]);
         let error = bench.run(call).await.unwrap_err();
-        assert_error(&error, ErrorKind::Denied, &["`fetch` may not reach `other.example.com:443`", "allows only api.example.com"]);
+        assert_error(
+            &error,
+            ErrorKind::Denied,
+            &["`fetch` may not reach `other.example.com:443`", "allows only api.example.com"],
+        );
     }
 }
 
@@ -207,19 +224,29 @@ async fn modules_that_cannot_run_are_refused_when_they_are_made() {
     let bench = Bench::new();
     let memory = r#"(memory (export "memory") 1)"#;
     for (source, parts) in [
-        (format!(r#"(module (import "env" "magic" (func)) {memory} (func (export "_start")))"#), &["imports what is not there: `env::magic`", "wasm-bindgen"][..]),
-        (format!(r#"(module (import "wasi_snapshot_preview1" "fd_teleport" (func)) {memory} (func (export "_start")))"#), &["imports what is not there", "fd_teleport"]),
+        (
+            format!(r#"(module (import "env" "magic" (func)) {memory} (func (export "_start")))"#),
+            &["imports what is not there: `env::magic`", "wasm-bindgen"][..],
+        ),
+        (
+            format!(r#"(module (import "wasi_snapshot_preview1" "fd_teleport" (func)) {memory} (func (export "_start")))"#),
+            &["imports what is not there", "fd_teleport"],
+        ),
         (format!("(module {memory})"), &["not a WASI command", "no function `_start`"]),
         (format!(r#"(module {memory} (func (export "_start") (param i32)))"#), &["not a WASI command", "has parameters"]),
         ("(component)".to_owned(), &["component", "wasm32-wasip1"]),
         ("(module (func (export \"_start\") (drop)))".to_owned(), &["not valid WebAssembly"]),
         ("(modul".to_owned(), &["does not parse", "(module ...)"]),
     ] {
-        let error = bench.prepare(Manifest::new("bad", "A test", ToolKind::Wasm), SourceCode::Wat(source.clone())).await.unwrap_err();
+        let error =
+            bench.prepare(Manifest::new("bad", "A test", ToolKind::Wasm), SourceCode::Wat(source.clone())).await.unwrap_err();
         assert_error(&error, ErrorKind::InvalidInput, parts);
     }
-    for (bytes, part) in [(&b"MZ not wasm"[..], "does not start with"), (b"", "does not start with"), (b"\0asm\x01\0\0\0\xff\xff", "not valid")] {
-        let error = bench.prepare(Manifest::new("bad", "A test", ToolKind::Wasm), SourceCode::Module(bytes.to_vec())).await.unwrap_err();
+    for (bytes, part) in
+        [(&b"MZ not wasm"[..], "does not start with"), (b"", "does not start with"), (b"\0asm\x01\0\0\0\xff\xff", "not valid")]
+    {
+        let error =
+            bench.prepare(Manifest::new("bad", "A test", ToolKind::Wasm), SourceCode::Module(bytes.to_vec())).await.unwrap_err();
         assert_error(&error, ErrorKind::InvalidInput, &[part]);
     }
     let long = SourceCode::Module(vec![0; (32 << 20) + 1]);
@@ -230,7 +257,11 @@ async fn modules_that_cannot_run_are_refused_when_they_are_made() {
 #[tokio::test]
 async fn traps_of_hand_written_modules() {
     let bench = Bench::new();
-    let module = |body: &str| format!(r#"(module (memory (export "memory") 1) (table 1 funcref) (func (export "_start") {body}) (func $deep (call $deep)))"#);
+    let module = |body: &str| {
+        format!(
+            r#"(module (memory (export "memory") 1) (table 1 funcref) (func (export "_start") {body}) (func $deep (call $deep)))"#
+        )
+    };
     for (body, kind, part) in [
         ("(drop (i32.div_u (i32.const 1) (i32.const 0)))", ErrorKind::Failed, "integer divide by zero"),
         ("(call_indirect (i32.const 0))", ErrorKind::Failed, "was stopped by a trap"),
@@ -260,7 +291,13 @@ async fn misbehaving_guests_end_by_themselves_while_others_go_on() {
     bench.run(doing(&tool, "nothing")).await.unwrap();
     let mut calls = Vec::new();
     for _ in 0..10 {
-        for (what, part) in [("spin", "did not finish"), ("sleep", "did not finish"), ("hoard", "more memory"), ("deep", "overflowed its stack"), ("flood", "printed more than")] {
+        for (what, part) in [
+            ("spin", "did not finish"),
+            ("sleep", "did not finish"),
+            ("hoard", "more memory"),
+            ("deep", "overflowed its stack"),
+            ("flood", "printed more than"),
+        ] {
             let mut call = doing(&tool, what);
             call.limits.timeout = Duration::from_secs(1);
             call.clock = skillz_tool::CallClock::start(call.limits.timeout);
@@ -283,7 +320,12 @@ async fn misbehaving_guests_end_by_themselves_while_others_go_on() {
         call.await.unwrap();
     }
     times.sort();
-    println!("{} quick calls beside them, median {:?}, p95 {:?}", times.len(), times[times.len() / 2], times[times.len() * 95 / 100]);
+    println!(
+        "{} quick calls beside them, median {:?}, p95 {:?}",
+        times.len(),
+        times[times.len() / 2],
+        times[times.len() * 95 / 100]
+    );
     assert!(times[times.len() / 2] < Duration::from_millis(250), "median {:?}", times[times.len() / 2]);
     support::eventually("the end of all guests", || bench.runtime.running_guests() == 0).await;
     let _ = Value::Null;

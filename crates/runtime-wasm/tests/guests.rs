@@ -1,6 +1,12 @@
 //! Running ready modules: results, time, cancelling, and guests that do not get in each other's way.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests may fail them")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may fail them"
+)]
 
 mod support;
 
@@ -32,7 +38,8 @@ const ECHO: &str = r#"(module
 const LOOP: &str = r#"(module (memory (export "memory") 1) (func (export "_start") (loop $l (br $l))))"#;
 
 /// Loops before `_start`, while it is instantiated.
-const LOOP_AT_START: &str = r#"(module (memory (export "memory") 1) (func $f (loop $l (br $l))) (start $f) (func (export "_start")))"#;
+const LOOP_AT_START: &str =
+    r#"(module (memory (export "memory") 1) (func $f (loop $l (br $l))) (start $f) (func (export "_start")))"#;
 
 /// Sleeps for an hour.
 const SLEEP: &str = r#"(module
@@ -91,7 +98,10 @@ async fn host_requests_are_answered() {
     }
     let tool = bench.wat("ask", &request("not json"));
     assert!(printed(bench.call(&tool, json!({})).await.unwrap()).contains("-32700"));
-    for message in [r#"{"method":"log","params":{"level":"info","message":"noted"}}"#, r#"{"method":"progress","params":{"current":1,"total":2}}"#] {
+    for message in [
+        r#"{"method":"log","params":{"level":"info","message":"noted"}}"#,
+        r#"{"method":"progress","params":{"current":1,"total":2}}"#,
+    ] {
         let tool = bench.wat("tell", &request(message));
         assert_eq!(printed(bench.call(&tool, json!({})).await.unwrap()), "", "a notification has no reply");
     }

@@ -1,18 +1,19 @@
 //! `tools/call`, in both kinds of protocol: with questions as requests of the server, and as rounds of input.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, InputRequiredResult, JsonObject},
+    model::{CallToolRequestParams, CallToolResponse, CreateTaskResult, InputRequiredResult, JsonObject},
     service::RequestContext,
+    task_manager::TaskOptions,
 };
 use serde_json::Value;
 use skillz_engine::{CallFailure, CallRequest, Engine};
 
 use crate::{
     builtin::{self, BuiltinReply},
-    convert,
+    convert, fixtures,
     handler::SkillzServer,
     outlet::Outlet,
     parked::CallIdentity,
@@ -22,6 +23,15 @@ use crate::{
     schema_form::Form,
     session::ClientOrigin,
 };
+
+/// After how long a call becomes a task, where the client knows tasks.
+const TASK_AFTER: Duration = Duration::from_secs(5);
+/// A tool that asks for more time than this says that it takes long.
+const USUAL_TIMEOUT_MS: u64 = 30_000;
+/// How long a task and its result are kept.
+const TASK_TTL_MS: u64 = 3_600_000;
+/// How often a client had best look after a task.
+const TASK_POLL_MS: u64 = 500;
 
 /// Which kind of protocol a request belongs to.
 pub(crate) fn form_of(cx: &RequestContext<RoleServer>) -> Form {
@@ -63,16 +73,28 @@ impl SkillzServer {
         let answers = request.input_responses.take().unwrap_or_default();
         let identity =
             CallIdentity { caller: self.caller(cx), tool_name: request.name.to_string(), arguments: request.arguments.clone() };
+        let knows_tasks = cx.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+        if let Some(refusal) =
+            Some(&request).filter(|_| self.shared.fixtures).and_then(|request| fixtures::refusal(&request.name, knows_tasks))
+        {
+            return Err(refusal);
+        }
+        let patience = knows_tasks.then(|| self.patience(&request.name));
         let mut running = match request.request_state.take() {
             Some(ticket) => self.shared.parking.resume(&ticket, &identity)?,
             None => self.start(request, cx, Form::Modern),
         };
         running.answer(answers);
-        match running.advance(&mut outlet).await {
+        match running.advance(&mut outlet, patience).await {
             Turn::Finished(ending) => ending.map(CallToolResponse::from),
             Turn::NeedsInput(requests) => {
                 let ticket = self.shared.parking.park(running, identity);
                 Ok(InputRequiredResult::new(Some(requests), Some(ticket)).into())
+            }
+            Turn::TakesLong => {
+                let options = TaskOptions::new().with_ttl_ms(TASK_TTL_MS).with_poll_interval_ms(TASK_POLL_MS);
+                let task = self.shared.tasks.spawn(options, |task| Box::pin(running.finish_as_task(task)));
+                Ok(CreateTaskResult::new(task).into())
             }
         }
     }
@@ -81,9 +103,23 @@ impl SkillzServer {
         let server = self.clone();
         let profile = self.profile(cx, form);
         Running::start(profile, move |port| async move {
+            let counted = server.shared.counters.call();
             server.ready().await;
-            work(server.shared.engine.clone(), request, port, form).await
+            let fixture = server.shared.fixtures.then(|| request.name.clone());
+            let mut ending = work(server.shared.engine.clone(), request, port, form).await;
+            if let Some(name) = fixture {
+                ending = fixtures::ending(&name, ending);
+            }
+            counted.ended(&ending);
+            ending
         })
+    }
+
+    /// How long a client that knows tasks waits before the call becomes one. Not at all for tools that ask for more
+    /// time than usual.
+    fn patience(&self, tool_name: &str) -> Duration {
+        let asked = self.shared.engine.catalog().get(tool_name).and_then(|tool| tool.manifest.limits.timeout_ms);
+        if asked.is_some_and(|timeout_ms| timeout_ms > USUAL_TIMEOUT_MS) { Duration::ZERO } else { TASK_AFTER }
     }
 
     fn profile(&self, cx: &RequestContext<RoleServer>, form: Form) -> ClientProfile {

@@ -7,16 +7,17 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
-        DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CustomRequest,
+        CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
         ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool as McpTool,
-        UnsubscribeRequestParams,
+        UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
+    task_manager::TaskManager,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use skillz_engine::Engine;
 use skillz_tool::{ErrorKind, ToolError};
 use tokio_util::task::AbortOnDropHandle;
@@ -24,9 +25,11 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     calls::form_of,
     completion, convert,
+    counters::Counters,
+    fixtures,
     host_resources::HostResources,
     listing::{Listing, TTL_MS},
-    notify, page,
+    methods, notify, page,
     parked::ParkingLot,
     prompts, read,
     resources::{self, Address},
@@ -36,25 +39,6 @@ use crate::{
 
 /// Resources and prompts on one page.
 const PAGE: usize = 250;
-
-/// Methods of the protocol that have parameters. The SDK hands such a request over as an unknown one when its
-/// parameters make no sense.
-const METHODS: [&str; 14] = [
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "server/discover",
-    "subscriptions/listen",
-    "tools/call",
-    "tools/list",
-];
 
 static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| {
     let capabilities = ServerCapabilities::builder()
@@ -67,6 +51,7 @@ static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| {
         .enable_resources_subscribe()
         .enable_tools()
         .enable_tool_list_changed()
+        .enable_tasks()
         .build();
     let about = Implementation::new("skillz", env!("CARGO_PKG_VERSION")).with_title("Skillz");
     ServerConfig::new(capabilities).with_server_info(about).with_instructions(include_str!("../docs/instructions.md").trim_end())
@@ -83,7 +68,11 @@ pub struct SkillzServer {
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) parking: ParkingLot,
+    pub(crate) tasks: TaskManager,
+    pub(crate) counters: Arc<Counters>,
     listing: Listing,
+    /// Whether the conformance suite's resources and prompts are there.
+    pub(crate) fixtures: bool,
     /// The change counter once the first load was over: nobody was shown anything before.
     loaded_changes: OnceLock<u64>,
 }
@@ -91,8 +80,24 @@ pub(crate) struct Shared {
 impl SkillzServer {
     /// A server over an engine, with a session for a local client. Running tools read its resources from now on.
     pub fn new(engine: Engine) -> Self {
-        let shared =
-            Arc::new(Shared { engine, parking: ParkingLot::new(), listing: Listing::default(), loaded_changes: OnceLock::new() });
+        Self::build(engine, false)
+    }
+
+    /// A server that has the resources and prompts which the protocol's conformance suite asks for by name, too.
+    pub fn for_conformance_suite(engine: Engine) -> Self {
+        Self::build(engine, true)
+    }
+
+    fn build(engine: Engine, fixtures: bool) -> Self {
+        let shared = Arc::new(Shared {
+            engine,
+            parking: ParkingLot::new(),
+            tasks: TaskManager::new(),
+            counters: Arc::default(),
+            listing: Listing::default(),
+            fixtures,
+            loaded_changes: OnceLock::new(),
+        });
         shared.engine.set_resources(Arc::new(HostResources { server: Arc::downgrade(&shared) }));
         Self { shared, session: Arc::default() }
     }
@@ -101,6 +106,11 @@ impl SkillzServer {
     #[must_use]
     pub fn with_session(&self, origin: ClientOrigin) -> Self {
         Self { shared: Arc::clone(&self.shared), session: Arc::new(Session::new(origin)) }
+    }
+
+    /// Counters for operators, in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        self.shared.counters.render(&self.shared.engine)
     }
 
     /// Waits until the tools on disk are loaded.
@@ -113,6 +123,9 @@ impl SkillzServer {
         let catalog = self.shared.engine.catalog();
         let mut all = resources::fixed();
         all.extend(catalog.tools().map(|tool| resources::of_tool(tool)));
+        if self.shared.fixtures {
+            all.extend(fixtures::resources());
+        }
         all.sort_by(|left, right| left.uri.cmp(&right.uri));
         all
     }
@@ -198,7 +211,11 @@ impl ServerHandler for SkillzServer {
         _request: Option<PaginatedRequestParams>,
         _cx: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()).with_ttl_ms(TTL_MS))
+        let mut all = resources::templates();
+        if self.shared.fixtures {
+            all.extend(fixtures::templates());
+        }
+        Ok(ListResourceTemplatesResult::with_all_items(all).with_ttl_ms(TTL_MS))
     }
 
     async fn read_resource(
@@ -206,6 +223,9 @@ impl ServerHandler for SkillzServer {
         request: ReadResourceRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(contents) = Some(&request.uri).filter(|_| self.shared.fixtures).and_then(|uri| fixtures::read(uri)) {
+            return Ok(ReadResourceResult::new(vec![contents]).into());
+        }
         let reading = async {
             self.ready().await;
             read::read(&self.shared.engine, &request.uri).await
@@ -219,7 +239,7 @@ impl ServerHandler for SkillzServer {
 
     async fn subscribe(&self, request: SubscribeRequestParams, _cx: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         self.ready().await;
-        if Address::parse(&request.uri).is_none() {
+        if Address::parse(&request.uri).is_none() && !(self.shared.fixtures && fixtures::knows(&request.uri)) {
             return Err(unknown_resource(&request.uri));
         }
         let state = resources::state(&self.shared.engine, &request.uri);
@@ -258,7 +278,11 @@ impl ServerHandler for SkillzServer {
         request: Option<PaginatedRequestParams>,
         _cx: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let all = prompts::list();
+        let mut all = prompts::list();
+        if self.shared.fixtures {
+            all.extend(fixtures::prompts());
+            all.sort_by(|left, right| left.name.cmp(&right.name));
+        }
         let page = page::slice(&all, cursor(request.as_ref()), PAGE, |prompt| &prompt.name)?;
         let mut result = ListPromptsResult::with_all_items(page.items.to_vec()).with_ttl_ms(TTL_MS);
         result.next_cursor = page.next_cursor;
@@ -270,6 +294,9 @@ impl ServerHandler for SkillzServer {
         request: GetPromptRequestParams,
         _cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if let Some(response) = Some(&request).filter(|_| self.shared.fixtures).and_then(fixtures::get_prompt) {
+            return response;
+        }
         prompts::get(&request.name, request.arguments.as_ref()).map(GetPromptResponse::from)
     }
 
@@ -287,42 +314,25 @@ impl ServerHandler for SkillzServer {
         Ok(())
     }
 
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _cx: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let CustomRequest { method, params, .. } = request;
-        if METHODS.contains(&method.as_str()) {
-            return Err(ErrorData::invalid_params(malformed(&method, params), None));
-        }
-        Err(ErrorData::new(
-            ErrorCode::METHOD_NOT_FOUND,
-            format!("There is no method `{}`", method.chars().take(80).collect::<String>()),
-            None,
-        ))
+    async fn get_task(&self, request: GetTaskParams, _cx: RequestContext<RoleServer>) -> Result<GetTaskResult, ErrorData> {
+        self.shared.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _cx: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.shared.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _cx: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.shared.tasks.cancel_task(&request.task_id)
+    }
+
+    async fn on_custom_request(&self, request: CustomRequest, cx: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        Err(methods::refusal(request, form_of(&cx)))
     }
 }
 
 fn cursor(request: Option<&PaginatedRequestParams>) -> Option<&str> {
     request?.cursor.as_deref()
-}
-
-/// What is wrong with parameters that the SDK could not read.
-fn malformed(method: &str, params: Option<Value>) -> String {
-    let params = params.unwrap_or_else(|| json!({}));
-    let reason = match method {
-        "tools/call" => serde_json::from_value::<CallToolRequestParams>(params).err(),
-        "prompts/get" => serde_json::from_value::<GetPromptRequestParams>(params).err(),
-        "resources/read" => serde_json::from_value::<ReadResourceRequestParams>(params).err(),
-        "completion/complete" => serde_json::from_value::<CompleteRequestParams>(params).err(),
-        "logging/setLevel" => serde_json::from_value::<SetLevelRequestParams>(params).err(),
-        _ => None,
-    };
-    match reason {
-        Some(reason) => format!("The params of `{method}` are wrong: {reason}"),
-        None => format!("The params of `{method}` are wrong"),
-    }
 }
 
 fn unknown_resource(uri: &str) -> ErrorData {

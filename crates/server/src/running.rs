@@ -3,7 +3,7 @@
 //! Dropping it stops the work and everything that the work started.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     future::Future,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -13,8 +13,9 @@ use futures::{StreamExt, stream::FuturesUnordered};
 use rmcp::{
     ErrorData,
     model::{CallToolResult, InputRequests, InputResponses},
+    task_manager::{TaskContext, TaskExit},
 };
-use skillz_tool::ClientCapabilities;
+use skillz_tool::{ClientCapabilities, ErrorKind, Progress, ToolError};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -49,6 +50,8 @@ pub(crate) enum Turn {
     Finished(Ending),
     /// To questions that only the client can answer.
     NeedsInput(InputRequests),
+    /// Nowhere yet, and the client need not wait for it.
+    TakesLong,
 }
 
 impl Running {
@@ -87,17 +90,14 @@ impl Running {
         self.answers.extend(answers);
     }
 
-    /// Runs the call until it ends or can only go on with answers of the client.
-    pub(crate) async fn advance(&mut self, outlet: &mut Outlet) -> Turn {
+    /// Runs the call until it ends, can only go on with answers of the client, or, where a `patience` is given, has
+    /// taken that long.
+    pub(crate) async fn advance(&mut self, outlet: &mut Outlet, patience: Option<Duration>) -> Turn {
+        let impatient = patience.map(|patience| Instant::now() + patience);
         self.match_answers();
         let mut gathered = self.first_question_gathered();
         loop {
-            let quiet = async {
-                match gathered {
-                    Some(moment) => tokio::time::sleep_until(moment).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let quiet = until(gathered);
             tokio::select! {
                 biased;
                 Some(event) = self.events.recv() => {
@@ -111,11 +111,41 @@ impl Running {
                     self.tell_rest(outlet).await;
                     return Turn::Finished(self.judge(ending(ended)));
                 }
+                () = until(impatient) => return Turn::TakesLong,
                 () = quiet => match self.requests() {
                     Ok(requests) if requests.is_empty() => gathered = None,
                     Ok(requests) => return Turn::NeedsInput(requests),
                     Err(error) => return Turn::Finished(Err(error)),
                 },
+            }
+        }
+    }
+
+    /// Runs the call to its end as a task that the client looks after by polling: reports become its status,
+    /// questions its input requests.
+    pub(crate) async fn finish_as_task(mut self, task: TaskContext) -> Result<CallToolResult, TaskExit> {
+        let mut asking = FuturesUnordered::new();
+        let mut named = HashSet::new();
+        for (name, ask) in std::mem::take(&mut self.asked) {
+            named.insert(name.clone());
+            asking.push(ask_in_task(&task, name, ask));
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = task.cancelled() => return Err(TaskExit::Cancelled),
+                Some(event) = self.events.recv() => match event {
+                    Event::Progress(progress) => set_status(&task, progress),
+                    Event::Log(_) => {}
+                    Event::Ask(ask) => {
+                        self.named += 1;
+                        let name = ask.question.name().map_or_else(|| format!("question_{}", self.named), str::to_owned);
+                        let name = if named.insert(name.clone()) { name } else { format!("{name}_{}", self.named) };
+                        asking.push(ask_in_task(&task, name, ask));
+                    }
+                },
+                Some(()) = asking.next() => {}
+                ended = &mut self.work => return self.judge(ending(ended)).map_err(TaskExit::Error),
             }
         }
     }
@@ -137,10 +167,10 @@ impl Running {
     fn match_answers(&mut self) {
         let names: Vec<String> = self.asked.keys().filter(|name| self.answers.contains_key(*name)).cloned().collect();
         for name in names {
-            let (Some(answer), Some(ask)) = (self.answers.remove(&name), self.asked.get(&name)) else { continue };
-            if ask.question.accepts(&answer)
-                && let Some(ask) = self.asked.remove(&name)
-            {
+            let answer =
+                self.answers.remove(&name).filter(|answer| self.asked.get(&name).is_some_and(|ask| ask.question.accepts(answer)));
+            let Some(answer) = answer else { continue };
+            if let Some(ask) = self.asked.remove(&name) {
                 let _ = ask.reply.send(Ok(answer));
             }
         }
@@ -166,6 +196,50 @@ impl Running {
         while let Ok(event) = self.events.try_recv() {
             outlet.tell(event).await;
         }
+    }
+}
+
+/// Asks under a name that was not used before, again under others until the answer fits.
+fn ask_in_task(task: &TaskContext, name: String, mut ask: Ask) -> impl Future<Output = ()> + Send + use<> {
+    let task = task.clone();
+    async move {
+        let Ok(request) = ask.question.input_request() else { return };
+        let mut attempt = 1;
+        let answer = loop {
+            let key = if attempt == 1 { name.clone() } else { format!("{name}_again_{attempt}") };
+            let answer = tokio::select! {
+                answer = task.request_input(key, request.clone()) => answer,
+                () = ask.reply.closed() => return,
+            };
+            match answer {
+                Ok(answer) if !ask.question.accepts(&answer) => attempt += 1,
+                Ok(answer) => break Ok(answer),
+                Err(_) => {
+                    break Err(ToolError::new(ErrorKind::Cancelled, "The question was not answered: the task was cancelled"));
+                }
+            }
+        };
+        let _ = ask.reply.send(answer);
+    }
+}
+
+/// Shows progress to whoever polls.
+fn set_status(task: &TaskContext, progress: Progress) {
+    let amount = match progress.total {
+        Some(total) => format!("{} of {total}", progress.current),
+        None => progress.current.to_string(),
+    };
+    task.set_status_message(match progress.message {
+        Some(message) => format!("{amount}: {message}"),
+        None => amount,
+    });
+}
+
+/// Waits for a moment, or for ever.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -14,6 +14,9 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
+/// Where a request of the stateless protocol says so.
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
 /// Why a message was refused, and whom to tell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
@@ -177,7 +180,15 @@ impl Params {
 fn decode_request(method: &str, params: Option<Map<String, Value>>) -> Result<ClientRequest, ErrorData> {
     let wrong = |reason: String| ErrorData::invalid_params(format!("The params of `{method}` are wrong: {reason}"), None);
     let mut params = Params::split(params).map_err(wrong)?;
-    let mut request = build_request(method, &mut params).map_err(wrong)?;
+    let built = build_request(method, &mut params);
+    // The stateless protocol has fewer methods, so what this one's parameters should be is not known here.
+    let stateless = params.meta.as_ref().is_some_and(|meta| meta.contains_key(PROTOCOL_VERSION));
+    let mut request = match built {
+        Err(_) if stateless && !matches!(method, "tools/call" | "prompts/get" | "resources/read") => {
+            ClientRequest::from(CustomRequest::new(method, None))
+        }
+        built => built.map_err(wrong)?,
+    };
     if let Some(meta) = params.meta {
         request.extensions_mut().insert(RequestMetaObject::from(meta));
     }

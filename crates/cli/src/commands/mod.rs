@@ -24,9 +24,9 @@ pub(crate) mod versions;
 use crate::{arguments::Command, context::Context};
 
 /// Runs the command that was asked for.
-pub(crate) fn run(command: Option<Command>, context: Context) -> anyhow::Result<()> {
+pub(crate) fn run(command: Option<Command>, serves: serve::Serves, context: Context) -> anyhow::Result<()> {
     match command {
-        None | Some(Command::Serve(_)) => serve::run(context),
+        None | Some(Command::Serve(_)) => serve::run(context, serves),
         Some(Command::List(arguments)) => list::run(arguments, &context),
         Some(Command::Show(arguments)) => show::run(&arguments, &context),
         Some(Command::Call(arguments)) => call::run(arguments, &context),

@@ -2,8 +2,8 @@
 
 use std::{fs, sync::Arc};
 
-use skillz_environments::{EnvironmentError, Language};
 use crate::support::Bench;
+use skillz_environments::{EnvironmentError, Language};
 
 #[tokio::test]
 async fn pip_and_uv_make_the_same_environment() {
@@ -12,8 +12,16 @@ async fn pip_and_uv_make_the_same_environment() {
         let uv = if with_uv { Some(bench.uv().await) } else { None };
         let environment = bench.ensure(Language::Python, uv.as_ref(), &["fixture-two"], None).await.unwrap();
         assert_eq!(bench.python(&environment, "import fixture_one, fixture_two; print(fixture_one.VERSION)").await, "1.0\n");
-        assert!(environment.lock.contains("fixture-one==1.0") && environment.lock.contains("fixture-two==1.0"), "{}", environment.lock);
-        assert_eq!(bench.run(&environment.directory.join("bin/fixture-one"), &[]).await, "one 1.0\n", "scripts start the environment's Python");
+        assert!(
+            environment.lock.contains("fixture-one==1.0") && environment.lock.contains("fixture-two==1.0"),
+            "{}",
+            environment.lock
+        );
+        assert_eq!(
+            bench.run(&environment.directory.join("bin/fixture-one"), &[]).await,
+            "one 1.0\n",
+            "scripts start the environment's Python"
+        );
         let again = bench.ensure(Language::Python, uv.as_ref(), &["fixture-two"], Some(&environment.lock)).await.unwrap();
         assert_eq!(again, environment, "the same lock is the same environment");
         for hash in bench.hashes() {
@@ -92,8 +100,11 @@ async fn failures_name_cause_and_fix_and_leave_nothing() {
 async fn what_looks_like_an_option_or_a_place_is_refused() {
     let bench = Bench::new();
     for (language, dependency) in [
-        (Language::Python, "--index-url=http://127.0.0.1:1/"), (Language::Python, "./here"), (Language::Python, "x @ file:///x"),
-        (Language::Node, "-g"), (Language::Node, "user/repository"),
+        (Language::Python, "--index-url=http://127.0.0.1:1/"),
+        (Language::Python, "./here"),
+        (Language::Python, "x @ file:///x"),
+        (Language::Node, "-g"),
+        (Language::Node, "user/repository"),
     ] {
         let error = bench.ensure(language, None, &[dependency], None).await.expect_err(dependency);
         assert!(matches!(error, EnvironmentError::Specifier { .. }), "{error:?}");
@@ -126,7 +137,10 @@ async fn npm_installs_without_running_scripts() {
 async fn an_index_that_is_not_there_is_told() {
     let nowhere = "http://127.0.0.1:9/";
     let bench = Bench::with_variables(&[
-        ("NPM_CONFIG_REGISTRY", nowhere), ("NPM_CONFIG_FETCH_RETRIES", "0"), ("PIP_INDEX_URL", nowhere), ("PIP_RETRIES", "1"),
+        ("NPM_CONFIG_REGISTRY", nowhere),
+        ("NPM_CONFIG_FETCH_RETRIES", "0"),
+        ("PIP_INDEX_URL", nowhere),
+        ("PIP_RETRIES", "1"),
     ]);
     let npm = Bench::npm();
     for (language, installer) in [(Language::Node, Some(&npm)), (Language::Python, None)] {

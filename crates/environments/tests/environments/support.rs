@@ -9,11 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sha2::{Digest, Sha256};
 use skillz_environments::{
     Environment, EnvironmentError, EnvironmentSettings, Environments, InstallRequest, Language, Program, is_installer_variable,
 };
 use skillz_process::{Command, Keep, Launcher, ProcessLimits, drain};
-use sha2::{Digest, Sha256};
 use skillz_sandbox::SandboxKind;
 use tempfile::TempDir;
 
@@ -39,7 +39,8 @@ impl Bench {
         let registry = Registry::start();
         let simple = format!("{}simple/", registry.url);
         let mut variables = vec![
-            ("PIP_INDEX_URL".to_owned(), simple.clone()), ("UV_DEFAULT_INDEX".to_owned(), simple),
+            ("PIP_INDEX_URL".to_owned(), simple.clone()),
+            ("UV_DEFAULT_INDEX".to_owned(), simple),
             ("NPM_CONFIG_REGISTRY".to_owned(), registry.url.clone()),
         ];
         for (name, value) in more {
@@ -95,7 +96,14 @@ impl Bench {
     ) -> Result<Environment, EnvironmentError> {
         let dependencies: Vec<String> = dependencies.iter().map(|dependency| (*dependency).to_owned()).collect();
         let request = InstallRequest {
-            language, interpreter, installer, dependencies: &dependencies, lock, install_scripts, base: self.home.path(), progress: &|_| {},
+            language,
+            interpreter,
+            installer,
+            dependencies: &dependencies,
+            lock,
+            install_scripts,
+            base: self.home.path(),
+            progress: &|_| {},
         };
         environments.ensure(request).await
     }
@@ -107,7 +115,8 @@ impl Bench {
         }
         let variables = std::env::vars().filter(|(name, _)| is_installer_variable(name)).collect();
         let public = Self::environments(&self.home, &self.launcher, variables);
-        let environment = self.request(&public, &interpreter(Language::Python), Language::Python, None, &["uv"], None, false).await.unwrap();
+        let environment =
+            self.request(&public, &interpreter(Language::Python), Language::Python, None, &["uv"], None, false).await.unwrap();
         let path = self.home.path().join("uv");
         fs::copy(environment.directory.join("bin/uv"), &path).unwrap();
         self.environments.remove(&environment.hash).unwrap();
@@ -214,14 +223,17 @@ fn serve(mut stream: std::net::TcpStream, base: &str) {
     }
     let path = request.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned();
     let (status, kind, body) = answer(&path, base);
-    let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
 }
 
 fn answer(path: &str, base: &str) -> (&'static str, &'static str, Vec<u8>) {
     if path == "fixture-left" {
         let version = |version: &str| {
-            format!(r#""{version}":{{"name":"fixture-left","version":"{version}","hasInstallScript":true,"dist":{{"tarball":"{base}fixture-left-{version}.tgz"}}}}"#)
+            format!(
+                r#""{version}":{{"name":"fixture-left","version":"{version}","hasInstallScript":true,"dist":{{"tarball":"{base}fixture-left-{version}.tgz"}}}}"#
+            )
         };
         let body = format!(
             r#"{{"name":"fixture-left","dist-tags":{{"latest":"2.0.0"}},"versions":{{{},{}}}}}"#,
@@ -236,7 +248,9 @@ fn answer(path: &str, base: &str) -> (&'static str, &'static str, Vec<u8>) {
         return (status, "text/html", links.into_bytes());
     }
     match fs::read(fixtures().join(path)) {
-        Ok(bytes) if [".tgz", ".whl", ".tar.gz"].iter().any(|suffix| path.ends_with(suffix)) => ("200 OK", "application/octet-stream", bytes),
+        Ok(bytes) if [".tgz", ".whl", ".tar.gz"].iter().any(|suffix| path.ends_with(suffix)) => {
+            ("200 OK", "application/octet-stream", bytes)
+        }
         _ => ("404 Not Found", "application/json", br#"{"error":"Not found"}"#.to_vec()),
     }
 }
@@ -244,7 +258,8 @@ fn answer(path: &str, base: &str) -> (&'static str, &'static str, Vec<u8>) {
 /// The page of one project in a simple index.
 fn simple_links(project: &str) -> String {
     let prefix = format!("{}-", project.replace('-', "_"));
-    let mut names: Vec<String> = fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name.starts_with(&prefix) && Path::new(name).extension().is_none_or(|extension| extension != "tgz"));
     let link = |name: &String| {
         let digest = Sha256::digest(fs::read(fixtures().join(name)).unwrap());

@@ -3,7 +3,12 @@
 //! The interpreter runs a kit that speaks the workers' protocol over its stdin and stdout, so that a run is served like any
 //! other. It has a private working folder, no network, and nothing of the user's home.
 
-use std::{ffi::OsString, path::Path};
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 use skillz_environments::{Environment, InstallRequest, Language as EnvironmentLanguage, Program as Interpreter};
 use skillz_process::{Child, Command, Exit, Keep, ProcessLimits, drain};
@@ -40,16 +45,32 @@ pub(crate) enum Trust {
     Fallback,
 }
 
+/// Environments of earlier programs, by language and dependencies: a second program with the same ones asks no index.
+/// So their versions stay the same until the server ends.
+#[derive(Default)]
+pub(crate) struct Installed(Mutex<HashMap<(EnvironmentLanguage, Vec<String>), Environment>>);
+
+impl Installed {
+    fn get(&self, key: &(EnvironmentLanguage, Vec<String>)) -> Option<Environment> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    fn keep(&self, key: (EnvironmentLanguage, Vec<String>), environment: Environment) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, environment);
+    }
+}
+
 /// Runs a prepared program.
 pub(crate) async fn run(
     settings: &CodeSettings,
+    installed: &Installed,
     request: &CodeRequest,
     run: &mut Run,
     prepared: PreparedProgram,
     trust: Trust,
 ) -> Result<Ended, ToolError> {
     let interpreter = find(settings, request.language)?;
-    let environment = install(settings, request, run, &interpreter).await?;
+    let environment = install(settings, installed, request, run, &interpreter).await?;
     let folder = scratch(settings)?;
     let command = match request.language {
         Language::Python => python(&interpreter, environment.as_ref(), folder.path(), trust),
@@ -108,6 +129,7 @@ fn find(settings: &CodeSettings, language: Language) -> Result<Interpreter, Tool
 /// Installs what the program depends on; its clock stands still meanwhile.
 async fn install(
     settings: &CodeSettings,
+    installed: &Installed,
     request: &CodeRequest,
     run: &Run,
     interpreter: &Interpreter,
@@ -122,6 +144,11 @@ async fn install(
         Language::Python => (EnvironmentLanguage::Python, "uv"),
         Language::JavaScript | Language::TypeScript => (EnvironmentLanguage::Node, "npm"),
     };
+    let mut key = (language, request.dependencies.clone());
+    key.1.sort_unstable();
+    if let Some(environment) = installed.get(&key).filter(|environment| environments.is_whole(environment)) {
+        return Ok(Some(environment));
+    }
     let installer = (settings.find_program)(installer).ok();
     let _waiting = run.session.clock.pause();
     let host = std::sync::Arc::clone(&run.session.host);
@@ -141,6 +168,7 @@ async fn install(
         progress: &progress,
     };
     let environment = environments.ensure(request).await.map_err(|error| ToolError::new(ErrorKind::Failed, error.to_string()))?;
+    installed.keep(key, environment.clone());
     Ok(Some(environment))
 }
 

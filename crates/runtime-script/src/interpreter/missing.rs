@@ -55,5 +55,9 @@ fn how_to_install(name: &str) -> String {
         "tsx" | "ts-node" => return format!("for example with `npm install -g {stem}`"),
         _ => return "with the system's package manager or from its own site".to_owned(),
     };
-    if cfg!(target_os = "macos") { format!("for example with `brew install {homebrew}`") } else { format!("for example with `apt install {debian}`") }
+    if cfg!(target_os = "macos") {
+        format!("for example with `brew install {homebrew}`")
+    } else {
+        format!("for example with `apt install {debian}`")
+    }
 }

@@ -124,8 +124,11 @@ mod tests {
 
     #[test]
     fn missing_interpreters_name_the_places_and_the_cure() {
-        let interpreters =
-            Interpreters::new(SearchPath { path: vec!["/usr/bin".into()], home: Some("/home/u".into()), ..SearchPath::default() });
+        let interpreters = Interpreters::new(SearchPath {
+            path: vec!["/usr/bin".into()],
+            home: Some("/home/u".into()),
+            ..SearchPath::default()
+        });
         let error = interpreters.resolve("no-such-thing").expect_err("does not exist");
         let text = error.text();
         for part in ["`no-such-thing`", "/usr/bin", "~/.cargo/bin", "~/.pyenv/shims", "/usr/local/bin"] {

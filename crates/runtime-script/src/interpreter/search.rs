@@ -28,14 +28,26 @@ pub struct SearchPath {
 
 /// Places that are searched on every machine after those below the home.
 const SYSTEM_PLACES: [&str; 9] = [
-    "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin",
-    "/snap/bin", "/opt/local/bin",
+    "/opt/homebrew/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+    "/usr/local/bin",
+    "/usr/bin",
+    "/bin",
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/snap/bin",
+    "/opt/local/bin",
 ];
 
 impl fmt::Debug for SearchPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.variables.keys().collect();
-        formatter.debug_struct("SearchPath").field("path", &self.path).field("home", &self.home).field("variables", &names).finish()
+        formatter
+            .debug_struct("SearchPath")
+            .field("path", &self.path)
+            .field("home", &self.home)
+            .field("variables", &names)
+            .finish()
     }
 }
 
@@ -57,8 +69,13 @@ impl SearchPath {
             places.extend(self.manager_root(variable, folder).map(|root| root.join("bin")));
         }
         for (variable, folder) in [
-            ("PYENV_ROOT", ".pyenv"), ("RBENV_ROOT", ".rbenv"), ("NODENV_ROOT", ".nodenv"), ("PLENV_ROOT", ".plenv"),
-            ("PHPENV_ROOT", ".phpenv"), ("ASDF_DATA_DIR", ".asdf"), ("MISE_DATA_DIR", ".local/share/mise"),
+            ("PYENV_ROOT", ".pyenv"),
+            ("RBENV_ROOT", ".rbenv"),
+            ("NODENV_ROOT", ".nodenv"),
+            ("PLENV_ROOT", ".plenv"),
+            ("PHPENV_ROOT", ".phpenv"),
+            ("ASDF_DATA_DIR", ".asdf"),
+            ("MISE_DATA_DIR", ".local/share/mise"),
         ] {
             places.extend(self.manager_root(variable, folder).map(|root| root.join("shims")));
         }
@@ -126,7 +143,8 @@ fn nvm_versions(root: &Path) -> Vec<PathBuf> {
 pub(super) fn newest_first(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    folders.sort_by_cached_key(|path| std::cmp::Reverse(version_key(path.file_name().and_then(OsStr::to_str).unwrap_or_default())));
+    folders
+        .sort_by_cached_key(|path| std::cmp::Reverse(version_key(path.file_name().and_then(OsStr::to_str).unwrap_or_default())));
     folders
 }
 

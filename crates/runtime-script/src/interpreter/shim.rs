@@ -84,7 +84,10 @@ fn behind_plugin_manager(shim: &Path, root: &Path, name: &OsStr, search: &Search
         }
     }
     let plugins = newest_first(&installs).into_iter();
-    plugins.flat_map(|plugin| newest_first(&plugin)).map(|version| version.join("bin").join(name)).find(|program| is_program(program))
+    plugins
+        .flat_map(|plugin| newest_first(&plugin))
+        .map(|version| version.join("bin").join(name))
+        .find(|program| is_program(program))
 }
 
 /// Volta: `<root>/tools/image/<tool>/<version>/bin/<name>`.
@@ -148,7 +151,10 @@ mod tests {
         fs::write(root.join("version"), "system\n").unwrap();
         program(&home.path().join("usr/python3"), "");
         assert_eq!(found(&search(home.path(), &[home.path().join("usr")])), "Nothing");
-        assert_eq!(search(home.path(), &[root.join("shims"), home.path().join("usr")]).find("python3"), Some(home.path().join("usr/python3")));
+        assert_eq!(
+            search(home.path(), &[root.join("shims"), home.path().join("usr")]).find("python3"),
+            Some(home.path().join("usr/python3"))
+        );
     }
 
     #[test]
@@ -168,7 +174,10 @@ mod tests {
         let volta = home.path().join(".volta");
         program(&volta.join("tools/image/node/22.0.0/bin/node"), "");
         program(&volta.join("bin/node"), "shim");
-        assert_eq!(resolve(&volta.join("bin/node"), &search), Resolution::Program(volta.join("tools/image/node/22.0.0/bin/node")));
+        assert_eq!(
+            resolve(&volta.join("bin/node"), &search),
+            Resolution::Program(volta.join("tools/image/node/22.0.0/bin/node"))
+        );
         assert_eq!(resolve(Path::new("/usr/bin/env"), &search), Resolution::NoShim);
     }
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    AssignmentTarget, AwaitExpression, CallExpression, Declaration, ExportDefaultDeclarationKind, Expression, ExpressionStatement,
-    FormalParameters, ImportExpression, ObjectPropertyKind, Program, Statement, StaticMemberExpression, StringLiteral,
+    AssignmentTarget, AwaitExpression, CallExpression, Declaration, ExportDefaultDeclarationKind, Expression,
+    ExpressionStatement, FormalParameters, ImportExpression, ObjectPropertyKind, Program, Statement, StaticMemberExpression,
+    StringLiteral,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_codegen::{Codegen, CodegenOptions};
@@ -195,7 +196,10 @@ fn exported_run<'p, 'a>(program: &'p Program<'a>) -> Option<Parameters<'p, 'a>> 
 }
 
 /// `export default function ...`, `export default (a) => ...`, `export default run`, `export default { run() {} }`.
-fn default_run<'p, 'a>(declaration: &'p ExportDefaultDeclarationKind<'a>, program: &'p Program<'a>) -> Option<Parameters<'p, 'a>> {
+fn default_run<'p, 'a>(
+    declaration: &'p ExportDefaultDeclarationKind<'a>,
+    program: &'p Program<'a>,
+) -> Option<Parameters<'p, 'a>> {
     match declaration {
         ExportDefaultDeclarationKind::FunctionDeclaration(function) => Some(Some(&function.params)),
         other => function_expression(other.as_expression()?, program),
@@ -209,11 +213,13 @@ fn assigned_run<'p, 'a>(statement: &'p ExpressionStatement<'a>, program: &'p Pro
     let names_exports = |expression: &Expression<'a>| match expression {
         Expression::Identifier(identifier) => identifier.name == "exports",
         Expression::StaticMemberExpression(member) => {
-            member.property.name == "exports" && matches!(&member.object, Expression::Identifier(object) if object.name == "module")
+            member.property.name == "exports"
+                && matches!(&member.object, Expression::Identifier(object) if object.name == "module")
         }
         _ => false,
     };
-    let is_whole = target.property.name == "exports" && matches!(&target.object, Expression::Identifier(object) if object.name == "module");
+    let is_whole =
+        target.property.name == "exports" && matches!(&target.object, Expression::Identifier(object) if object.name == "module");
     let is_run = target.property.name == "run" && names_exports(&target.object);
     if !is_whole && !is_run {
         return None;
@@ -252,9 +258,10 @@ fn declared<'p, 'a>(declaration: &'p Declaration<'a>, name: &str) -> Option<Para
             Some(Some(&function.params))
         }
         Declaration::VariableDeclaration(variables) => {
-            let declarator = variables.declarations.iter().find(|declarator| {
-                declarator.id.get_identifier_name().is_some_and(|identifier| identifier == name)
-            })?;
+            let declarator = variables
+                .declarations
+                .iter()
+                .find(|declarator| declarator.id.get_identifier_name().is_some_and(|identifier| identifier == name))?;
             match declarator.init.as_ref()? {
                 Expression::FunctionExpression(function) => Some(Some(&function.params)),
                 Expression::ArrowFunctionExpression(function) => Some(Some(&function.params)),
@@ -300,9 +307,17 @@ mod tests {
             check(source, true, false, false);
         }
         for (source, is_module) in [
-            ("console.log(1)", false), ("export const x = 1", true), ("export default 42", true), ("function run() {}", false),
-            ("// export function run() {}", false), ("import fs from 'fs'; run()", true), ("return 1", false), ("await x()", true),
-            ("async function f() { await x() }", false), ("import('x')", false), ("with (a) { b }", false),
+            ("console.log(1)", false),
+            ("export const x = 1", true),
+            ("export default 42", true),
+            ("function run() {}", false),
+            ("// export function run() {}", false),
+            ("import fs from 'fs'; run()", true),
+            ("return 1", false),
+            ("await x()", true),
+            ("async function f() { await x() }", false),
+            ("import('x')", false),
+            ("with (a) { b }", false),
         ] {
             check(source, false, false, is_module);
         }
@@ -311,7 +326,9 @@ mod tests {
     #[test]
     fn reading_stdin_is_seen() {
         for source in [
-            "process.stdin.on('data', d => d)", "require('fs').readFileSync(0, 'utf8')", "const a = readFileSync('/dev/stdin')",
+            "process.stdin.on('data', d => d)",
+            "require('fs').readFileSync(0, 'utf8')",
+            "const a = readFileSync('/dev/stdin')",
             "const r = require('readline').createInterface({input: process.stdin})",
         ] {
             check(source, false, true, false);

@@ -91,8 +91,13 @@ fn are_kin(one: &[String], other: &[String]) -> bool {
 
 /// Whether a file is a program for the kernel: ELF, Mach-O or PE.
 pub(crate) fn is_compiled(source: &[u8]) -> bool {
-    const MACH_O: [[u8; 4]; 5] =
-        [[0xfe, 0xed, 0xfa, 0xce], [0xfe, 0xed, 0xfa, 0xcf], [0xce, 0xfa, 0xed, 0xfe], [0xcf, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe]];
+    const MACH_O: [[u8; 4]; 5] = [
+        [0xfe, 0xed, 0xfa, 0xce],
+        [0xfe, 0xed, 0xfa, 0xcf],
+        [0xce, 0xfa, 0xed, 0xfe],
+        [0xcf, 0xfa, 0xed, 0xfe],
+        [0xca, 0xfe, 0xba, 0xbe],
+    ];
     source.starts_with(b"\x7fELF") || source.starts_with(b"MZ") || MACH_O.iter().any(|magic| source.starts_with(magic))
 }
 
@@ -190,7 +195,11 @@ mod tests {
             (None, Some("tool"), "\u{7f}ELF...", "", "tool", Process),
         ] {
             let decision = decide(&manifest(interpreter, entry), source.as_bytes()).expect(source);
-            assert_eq!((decision.command.join(" ").as_str(), decision.entry_file.as_str(), decision.protocol), (command, file, protocol), "{source}");
+            assert_eq!(
+                (decision.command.join(" ").as_str(), decision.entry_file.as_str(), decision.protocol),
+                (command, file, protocol),
+                "{source}"
+            );
         }
     }
 

@@ -53,11 +53,8 @@ fn tokens(line: &str) -> Vec<&str> {
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {
         let is_word = |character: char| character.is_alphanumeric() || character == '_';
-        let length = if is_word(first) {
-            rest.find(|character| !is_word(character)).unwrap_or(rest.len())
-        } else {
-            first.len_utf8()
-        };
+        let length =
+            if is_word(first) { rest.find(|character| !is_word(character)).unwrap_or(rest.len()) } else { first.len_utf8() };
         let (token, after) = rest.split_at(length);
         tokens.push(token);
         rest = after.trim_start();

@@ -41,7 +41,9 @@ fn add_default(expression: &oxc_ast::ast::Expression<'_>, schema: &mut Map<Strin
     let default = match expression {
         Expression::StringLiteral(literal) => json!(literal.value.as_str()),
         Expression::BooleanLiteral(literal) => json!(literal.value),
-        Expression::NumericLiteral(literal) if literal.value.fract() == 0.0 && literal.value.abs() < 9e15 => json!(literal.value as i64),
+        Expression::NumericLiteral(literal) if literal.value.fract() == 0.0 && literal.value.abs() < 9e15 => {
+            json!(literal.value as i64)
+        }
         Expression::NumericLiteral(literal) => json!(literal.value),
         _ => return,
     };
@@ -78,8 +80,12 @@ fn of_type<'a>(kind: &TSType<'a>, program: &Program<'a>, depth: usize) -> Value 
             let first = reference.type_arguments.as_ref().and_then(|arguments| arguments.params.first());
             let second = reference.type_arguments.as_ref().and_then(|arguments| arguments.params.get(1));
             match (name.name.as_str(), first, second) {
-                ("Array" | "ReadonlyArray" | "Set", Some(item), _) => json!({"type": "array", "items": of_type(item, program, depth + 1)}),
-                ("Record", _, Some(value)) => json!({"type": "object", "additionalProperties": of_type(value, program, depth + 1)}),
+                ("Array" | "ReadonlyArray" | "Set", Some(item), _) => {
+                    json!({"type": "array", "items": of_type(item, program, depth + 1)})
+                }
+                ("Record", _, Some(value)) => {
+                    json!({"type": "object", "additionalProperties": of_type(value, program, depth + 1)})
+                }
                 ("Readonly" | "Required", Some(inner), _) => of_type(inner, program, depth + 1),
                 ("Partial", Some(inner), _) => {
                     let mut schema = of_type(inner, program, depth + 1);
@@ -121,9 +127,10 @@ fn of_members<'a>(members: &[TSSignature<'a>], program: &Program<'a>, depth: usi
     for member in members {
         let TSSignature::TSPropertySignature(property) = member else { continue };
         let Some(name) = property_name(&property.key) else { continue };
-        let schema = property.type_annotation.as_ref().map_or_else(|| json!({}), |annotation| {
-            of_type(&annotation.type_annotation, program, depth + 1)
-        });
+        let schema = property
+            .type_annotation
+            .as_ref()
+            .map_or_else(|| json!({}), |annotation| of_type(&annotation.type_annotation, program, depth + 1));
         if !property.optional {
             required.push(json!(name));
         }

@@ -293,7 +293,9 @@ pub(crate) fn load_failure(name: &str, params: &Value) -> ToolError {
     let error = ToolError::failed(format!("The script of `{name}` could not be loaded: {message}")).with_output(traceback);
     match params.get("kind").and_then(Value::as_str) {
         Some("ModuleNotFoundError") => error.with_hint("Name the package in `dependencies`, as pip knows it"),
-        Some("Error") if message.contains("Cannot find") => error.with_hint("Name the package in `dependencies`, as npm knows it"),
+        Some("Error") if message.contains("Cannot find") => {
+            error.with_hint("Name the package in `dependencies`, as npm knows it")
+        }
         _ => error,
     }
 }

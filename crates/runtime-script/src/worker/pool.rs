@@ -212,9 +212,9 @@ impl Pool {
     /// Idle workers and all workers. For tests and for `doctor`.
     pub(crate) fn count(&self) -> (usize, usize) {
         let groups: Vec<Arc<Group>> = self.groups().values().cloned().collect();
-        groups.iter().fold((0, 0), |(idle, live), group| {
-            (idle + group.state().idle.len(), live + group.live.load(Ordering::Acquire))
-        })
+        groups
+            .iter()
+            .fold((0, 0), |(idle, live), group| (idle + group.state().idle.len(), live + group.live.load(Ordering::Acquire)))
     }
 
     fn group(&self, key: &WorkerKey) -> Arc<Group> {
@@ -367,7 +367,8 @@ impl Loan {
         let others_wait = self.pool.shared.waiting.load(Ordering::Acquire) > 0;
         seated.served_before_others = if others_wait { seated.served_before_others + 1 } else { 0 };
         let is_in_excess = seated.seat.is_none() || self.group.retired.load(Ordering::Acquire);
-        let gives_way = others_wait && (self.group.live.load(Ordering::Acquire) > 1 || seated.served_before_others > MOST_BEFORE_OTHERS);
+        let gives_way =
+            others_wait && (self.group.live.load(Ordering::Acquire) > 1 || seated.served_before_others > MOST_BEFORE_OTHERS);
         if is_in_excess || gives_way {
             return;
         }

@@ -31,7 +31,12 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Starts a worker. It loads its module by and by; whoever calls waits for that.
-    pub(crate) async fn start(launcher: &Launcher, name: &str, command: Command, folder: WorkingFolder) -> Result<Self, ToolError> {
+    pub(crate) async fn start(
+        launcher: &Launcher,
+        name: &str,
+        command: Command,
+        folder: WorkingFolder,
+    ) -> Result<Self, ToolError> {
         let mut child = launcher.spawn(command).await.map_err(|error| failure::not_started(name, error))?;
         Ok(Self {
             requests: LineWriter::new(child.stdin.take()),

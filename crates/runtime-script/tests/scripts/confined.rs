@@ -2,11 +2,11 @@
 
 use std::{fs, net::TcpListener, path::Path, sync::Arc};
 
+use crate::support::{Bench, FakeHost, script, value};
 use serde_json::{Value, json};
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{EnvironmentVariable, FolderGrant, FolderMode, Host, NetworkPermission, ToolRuntime};
-use crate::support::{Bench, FakeHost, script, value};
 
 /// Tries everything, and tells what worked.
 const PROBE: &str = r#"
@@ -36,8 +36,16 @@ def tries(port, folder, data, home):
 "#;
 
 const NOTHING_GRANTED: [(&str, bool); 10] = [
-    ("network", false), ("home", false), ("shadow", false), ("folder", false), ("write_folder", false), ("write_tool", false),
-    ("write_data", true), ("write_here", true), ("processes", false), ("secret", false),
+    ("network", false),
+    ("home", false),
+    ("shadow", false),
+    ("folder", false),
+    ("write_folder", false),
+    ("write_tool", false),
+    ("write_data", true),
+    ("write_here", true),
+    ("processes", false),
+    ("secret", false),
 ];
 
 #[tokio::test]
@@ -48,13 +56,18 @@ async fn a_probe_gets_nothing_that_was_not_granted() {
     let port = listener.local_addr().unwrap().port();
     let granted = tempfile::tempdir().unwrap();
     let function = format!("{PROBE}\ndef run(port, folder, data, home): return tries(port, folder, data, home)");
-    let process = format!("{PROBE}\nimport sys, json\nif __name__ == '__main__':\n    r = json.loads(sys.stdin.readline())\n    print(json.dumps(tries(**r['params']['arguments'])))");
+    let process = format!(
+        "{PROBE}\nimport sys, json\nif __name__ == '__main__':\n    r = json.loads(sys.stdin.readline())\n    print(json.dumps(tries(**r['params']['arguments'])))"
+    );
     for (name, code) in [("probe", function), ("probe_process", process)] {
         let tool = bench.register(script(name, "python3", &code)).await;
         let call = |grants: bool| {
             let mut call = bench.call(&tool, json!({}));
             let data = call.context.data_directory.clone();
-            call.arguments = json!({"port": port, "folder": granted.path(), "data": data, "home": bench.home.path()}).as_object().unwrap().clone();
+            call.arguments = json!({"port": port, "folder": granted.path(), "data": data, "home": bench.home.path()})
+                .as_object()
+                .unwrap()
+                .clone();
             if grants {
                 call.grants.network = NetworkPermission::All(true);
                 call.grants.folders = vec![FolderGrant { path: granted.path().to_path_buf(), mode: FolderMode::Rw }];

@@ -2,10 +2,10 @@
 
 use std::{fs, path::PathBuf};
 
+use crate::support::{Bench, Script, script, value};
 use serde_json::json;
 use skillz_sandbox::SandboxKind;
 use skillz_tool::ErrorKind;
-use crate::support::{Bench, Script, script, value};
 
 /// The packages that the tests of `skillz-environments` use.
 fn packages() -> PathBuf {
@@ -28,7 +28,8 @@ async fn functions_and_processes_see_their_packages_and_share_them() {
         let process = bench.register(with(script("packs_too", "python3", PROCESS), &["fixture-one<2"])).await;
         assert_eq!(value(bench.run(&function, json!({})).await), json!("1.0"));
         assert_eq!(value(bench.run(&process, json!({})).await), json!("1.0\n"));
-        let locks: Vec<String> = [&function, &process].map(|tool| fs::read_to_string(tool.directory.join("lock")).unwrap()).to_vec();
+        let locks: Vec<String> =
+            [&function, &process].map(|tool| fs::read_to_string(tool.directory.join("lock")).unwrap()).to_vec();
         assert!(locks[0] == locks[1] && locks[0].contains("fixture-one==1.0"), "{}", locks[0]);
         let environments = fs::read_dir(bench.environments.directory()).unwrap().flatten();
         assert_eq!(environments.filter(|entry| entry.file_name().len() == 32).count(), 1);
@@ -59,7 +60,8 @@ async fn what_vanished_or_was_damaged_is_made_again_at_the_next_call() {
 fn find(folder: &std::path::Path, name: &str) -> Option<PathBuf> {
     for entry in fs::read_dir(folder).ok()?.flatten() {
         let path = entry.path();
-        let found = if path.is_dir() && !path.is_symlink() { find(&path, name) } else { (entry.file_name() == name).then_some(path) };
+        let found =
+            if path.is_dir() && !path.is_symlink() { find(&path, name) } else { (entry.file_name() == name).then_some(path) };
         if found.is_some() {
             return found;
         }
@@ -79,6 +81,7 @@ async fn installs_that_fail_refuse_the_tool_and_say_why() {
         assert_eq!(error.kind, kind, "{error}");
         assert!(error.text().contains(part), "{error}");
     }
-    let left = fs::read_dir(bench.environments.directory()).unwrap().flatten().filter(|entry| entry.file_name() != ".locks").count();
+    let left =
+        fs::read_dir(bench.environments.directory()).unwrap().flatten().filter(|entry| entry.file_name() != ".locks").count();
     assert_eq!(left, 0, "nothing half-made is left");
 }

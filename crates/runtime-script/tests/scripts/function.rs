@@ -2,15 +2,27 @@
 
 use std::sync::Arc;
 
+use crate::support::{Bench, FakeHost, script, value, with_protocol, with_timeout};
 use serde_json::{Value, json};
 use skillz_tool::{ErrorKind, Protocol};
-use crate::support::{Bench, FakeHost, script, value, with_protocol, with_timeout};
 
 #[tokio::test]
 async fn functions_are_called_by_name_in_both_languages() {
     let bench = Bench::new();
-    let python = bench.register(script("count", "python3", "def run(text: str, limit: int = 10) -> dict:\n    print('log')\n    return {'words': len(text.split()[:limit])}")).await;
-    let node = bench.register(script("count_js", "node", "export async function run({ text }) { console.log('log'); return { words: text.split(/\\s+/).length }; }")).await;
+    let python = bench
+        .register(script(
+            "count",
+            "python3",
+            "def run(text: str, limit: int = 10) -> dict:\n    print('log')\n    return {'words': len(text.split()[:limit])}",
+        ))
+        .await;
+    let node = bench
+        .register(script(
+            "count_js",
+            "node",
+            "export async function run({ text }) { console.log('log'); return { words: text.split(/\\s+/).length }; }",
+        ))
+        .await;
     for tool in [&python, &node] {
         let host = Arc::new(FakeHost::default());
         for _ in 0..3 {
@@ -31,13 +43,33 @@ async fn every_form_of_function_is_called() {
         ("python3", "def run(a, /, b=2, *, c=3): return [a, b, c]", json!({"a": 1, "c": 5}), json!([1, 2, 5])),
         ("python3", "def run(): pass", json!({}), Value::Null),
         ("python3", "def run(): return '重要 ★ 🎉 é\\x00'", json!({}), json!("重要 ★ 🎉 é\u{0}")),
-        ("python3", "import helper_of_tool as h\ndef run(n: int): return n + h.ONE", json!({"n": 9_007_199_254_740_993_i64}), json!(9_007_199_254_740_994_i64)),
+        (
+            "python3",
+            "import helper_of_tool as h\ndef run(n: int): return n + h.ONE",
+            json!({"n": 9_007_199_254_740_993_i64}),
+            json!(9_007_199_254_740_994_i64),
+        ),
         ("node", "module.exports = { run: ({ a }) => a * 2 }", json!({"a": 4}), json!(8)),
         ("node", "module.exports = async function (args) { return Object.keys(args) }", json!({"a": 4}), json!(["a"])),
-        ("node", "export default async ({ a }) => [a, typeof require('fs').readFileSync]", json!({"a": 4}), json!([4, "function"])),
+        (
+            "node",
+            "export default async ({ a }) => [a, typeof require('fs').readFileSync]",
+            json!({"a": 4}),
+            json!([4, "function"]),
+        ),
         ("node", "import fs from 'node:fs';\nexport const run = () => fs.existsSync('.')", json!({}), json!(true)),
-        ("node", "export function run() { return { big: 12n, map: new Map([['a', 1]]), set: new Set([1]), none: undefined } }", json!({}), json!({"big": 12, "map": {"a": 1}, "set": [1]})),
-        ("node", "enum Color { Red = 'red' }\ntype A = { a?: number };\nexport function run({ a = 1 }: A): string { return Color.Red + a }", json!({"a": 2}), json!("red2")),
+        (
+            "node",
+            "export function run() { return { big: 12n, map: new Map([['a', 1]]), set: new Set([1]), none: undefined } }",
+            json!({}),
+            json!({"big": 12, "map": {"a": 1}, "set": [1]}),
+        ),
+        (
+            "node",
+            "enum Color { Red = 'red' }\ntype A = { a?: number };\nexport function run({ a = 1 }: A): string { return Color.Red + a }",
+            json!({"a": 2}),
+            json!("red2"),
+        ),
     ] {
         std::fs::create_dir_all(bench.home.path().join("tools/once")).unwrap();
         std::fs::write(bench.home.path().join("tools/once/helper_of_tool.py"), "ONE = 1").unwrap();
@@ -66,19 +98,49 @@ async fn python_calls_share_nothing_and_javascript_keeps_its_module() {
 async fn exceptions_are_failures_with_their_own_traceback() {
     let bench = Bench::new();
     for (interpreter, code, parts, absent) in [
-        ("python3", "def inner(x):\n    raise ValueError('bad ' + x)\ndef run():\n    print('before')\n    inner('y')", vec!["`fails` failed: ValueError: bad y", "before", "main.py\", line 2, in inner", "line 5, in run"], "_skillz"),
-        ("python3", "async def run():\n    try:\n        1 / 0\n    except ZeroDivisionError as e:\n        raise KeyError('k') from e", vec!["KeyError: 'k'", "ZeroDivisionError", "direct cause"], "asyncio"),
+        (
+            "python3",
+            "def inner(x):\n    raise ValueError('bad ' + x)\ndef run():\n    print('before')\n    inner('y')",
+            vec!["`fails` failed: ValueError: bad y", "before", "main.py\", line 2, in inner", "line 5, in run"],
+            "_skillz",
+        ),
+        (
+            "python3",
+            "async def run():\n    try:\n        1 / 0\n    except ZeroDivisionError as e:\n        raise KeyError('k') from e",
+            vec!["KeyError: 'k'", "ZeroDivisionError", "direct cause"],
+            "asyncio",
+        ),
         ("python3", "import sys\ndef run(): sys.exit('stop')", vec!["sys.exit('stop')"], "_skillz"),
         ("python3", "def run(): return object()", vec!["The result cannot be sent", "`object`"], "_skillz"),
         ("python3", "def run(): return b'\\xff'", vec!["bytes", "base64"], "_skillz"),
         ("python3", "def run():\n    a = []\n    a.append(a)\n    return a", vec!["holds itself"], "_skillz"),
         ("python3", "def run(): return run()", vec!["RecursionError"], "_skillz"),
-        ("node", "function inner(x) { throw new TypeError('bad ' + x) }\nexport function run() { console.log('before'); inner('y') }", vec!["TypeError: bad y", "before", "at inner (main.mjs:1"], "worker.mjs"),
-        ("node", "export async function run() { await null; throw 'just text' }", vec!["`fails` failed: just text"], "worker.mjs"),
+        (
+            "node",
+            "function inner(x) { throw new TypeError('bad ' + x) }\nexport function run() { console.log('before'); inner('y') }",
+            vec!["TypeError: bad y", "before", "at inner (main.mjs:1"],
+            "worker.mjs",
+        ),
+        (
+            "node",
+            "export async function run() { await null; throw 'just text' }",
+            vec!["`fails` failed: just text"],
+            "worker.mjs",
+        ),
         ("node", "export function run() { return () => 1 }", vec!["no JSON"], "worker.mjs"),
         ("node", "export function run() { const a = {}; a.a = a; return a }", vec!["circular"], "worker.mjs"),
-        ("node", "interface A { a: string }\n\nexport function run(a: A) {\n  throw new Error('typed');\n}", vec!["Error: typed", "main.ts:4"], "worker.mjs"),
-        ("node", "export function run() { return new Promise((_, no) => setTimeout(() => { throw new Error('later') }, 1)) }", vec!["Error: later"], "worker.mjs"),
+        (
+            "node",
+            "interface A { a: string }\n\nexport function run(a: A) {\n  throw new Error('typed');\n}",
+            vec!["Error: typed", "main.ts:4"],
+            "worker.mjs",
+        ),
+        (
+            "node",
+            "export function run() { return new Promise((_, no) => setTimeout(() => { throw new Error('later') }, 1)) }",
+            vec!["Error: later"],
+            "worker.mjs",
+        ),
     ] {
         let tool = bench.register(script("fails", interpreter, code)).await;
         let error = bench.run(&tool, json!({})).await.expect_err(code);
@@ -105,7 +167,8 @@ async fn a_crash_costs_only_its_own_call() {
     assert!(bench.run(&tool, json!({"how": "parent"})).await.is_err());
     assert_ne!(value(bench.run(&tool, json!({})).await), loaded, "a new worker");
 
-    let tool = bench.register(script("leaves", "node", "export function run({ how }) { if (how) process.exit(4); return 1 }")).await;
+    let tool =
+        bench.register(script("leaves", "node", "export function run({ how }) { if (how) process.exit(4); return 1 }")).await;
     let error = bench.run(&tool, json!({"how": 1})).await.expect_err("exits");
     assert!(error.text().contains("exit code 4"), "{error}");
     assert_eq!(value(bench.run(&tool, json!({})).await), json!(1));
@@ -127,8 +190,14 @@ async fn a_module_with_threads_of_its_own_works_and_shares_nothing() {
 async fn time_is_up_for_spinning_and_sleeping_calls_alike() {
     let bench = Bench::new();
     for (interpreter, code) in [
-        ("python3", "import time\ndef run(spin=True):\n    print('begun')\n    while spin: pass\n    time.sleep(60 if spin is None else 0)\n    return 1"),
-        ("node", "export async function run({ spin }) { console.log('begun'); while (spin) {} if (spin === null) await new Promise(() => {}); return 1 }"),
+        (
+            "python3",
+            "import time\ndef run(spin=True):\n    print('begun')\n    while spin: pass\n    time.sleep(60 if spin is None else 0)\n    return 1",
+        ),
+        (
+            "node",
+            "export async function run({ spin }) { console.log('begun'); while (spin) {} if (spin === null) await new Promise(() => {}); return 1 }",
+        ),
     ] {
         let tool = bench.register(with_timeout(script("spins", interpreter, code), 2_000)).await;
         assert_eq!(value(bench.run(&tool, json!({"spin": false})).await), json!(1));
@@ -203,6 +272,9 @@ async fn a_module_that_needs_its_permissions_is_read_without_running_it() {
     let (prepared, _) = bench.prepare(asks).await.expect("may need its variable");
     assert!(prepared.notes[0].contains("KeyError"), "{:?}", prepared.notes);
     let schema = prepared.manifest.input_schema.unwrap();
-    assert_eq!((&schema["required"], &schema["properties"]["p"]["properties"]["x"]), (&json!(["p"]), &json!({"type": "integer"})));
+    assert_eq!(
+        (&schema["required"], &schema["properties"]["p"]["properties"]["x"]),
+        (&json!(["p"]), &json!({"type": "integer"}))
+    );
     assert!(bench.prepare(script("asks_not", "python3", code)).await.is_err());
 }

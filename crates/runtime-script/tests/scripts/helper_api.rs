@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::support::{Bench, FakeHost, script, value};
 use serde_json::{Value, json};
 use skillz_tool::ToolRuntime;
-use crate::support::{Bench, FakeHost, script, value};
 
 /// What every form gives back.
 fn expected() -> Value {
@@ -79,22 +79,50 @@ async fn every_request_is_there_in_every_form() {
     for (interpreter, code) in [
         ("python3", format!("import skillz\n{PYTHON}\ndef run(): return work(skillz)")),
         ("python3", format!("import skillz\n{PYTHON_COROUTINES}\nasync def run(): return await work(skillz)")),
-        ("python3", format!("import skillz, sys, json\n{PYTHON}\nif __name__ == '__main__':\n    request = json.loads(sys.stdin.readline())\n    assert request['method'] == 'execute'\n    skillz.reply(work(skillz))")),
-        ("python3", format!("import skillz\n{PYTHON}\nif __name__ == '__main__':\n    skillz.arguments()\n    skillz.reply(work(skillz))")),
-        ("python3", format!("import skillz, asyncio\n{PYTHON_COROUTINES}\nif __name__ == '__main__':\n    skillz.reply(asyncio.run(work(skillz)))")),
+        (
+            "python3",
+            format!(
+                "import skillz, sys, json\n{PYTHON}\nif __name__ == '__main__':\n    request = json.loads(sys.stdin.readline())\n    assert request['method'] == 'execute'\n    skillz.reply(work(skillz))"
+            ),
+        ),
+        (
+            "python3",
+            format!(
+                "import skillz\n{PYTHON}\nif __name__ == '__main__':\n    skillz.arguments()\n    skillz.reply(work(skillz))"
+            ),
+        ),
+        (
+            "python3",
+            format!(
+                "import skillz, asyncio\n{PYTHON_COROUTINES}\nif __name__ == '__main__':\n    skillz.reply(asyncio.run(work(skillz)))"
+            ),
+        ),
         ("node", format!("{JAVASCRIPT}\nexport async function run() {{ return work(skillz) }}")),
         ("node", format!("import helper from 'skillz';\n{JAVASCRIPT}\nexport default () => work(helper)")),
         ("node", format!("const helper = require('skillz');\n{JAVASCRIPT}\nmodule.exports = {{ run: () => work(helper) }}")),
         ("node", format!("{JAVASCRIPT}\nwork(skillz).then((out) => skillz.reply(out));")),
-        ("node", format!("import helper, {{ memory }} from 'skillz';\n{JAVASCRIPT}\nawait helper.arguments();\nhelper.reply(await work({{ ...helper, memory, context: helper.context }}));")),
-        ("node", format!("{JAVASCRIPT}\nconst lines = require('readline').createInterface({{ input: process.stdin }});\nlines.once('line', async () => {{ skillz.reply(await work(skillz)); lines.close(); }});")),
+        (
+            "node",
+            format!(
+                "import helper, {{ memory }} from 'skillz';\n{JAVASCRIPT}\nawait helper.arguments();\nhelper.reply(await work({{ ...helper, memory, context: helper.context }}));"
+            ),
+        ),
+        (
+            "node",
+            format!(
+                "{JAVASCRIPT}\nconst lines = require('readline').createInterface({{ input: process.stdin }});\nlines.once('line', async () => {{ skillz.reply(await work(skillz)); lines.close(); }});"
+            ),
+        ),
     ] {
         let tool = bench.register(script("api", interpreter, &code)).await;
         let host = Arc::new(FakeHost::default());
         assert_eq!(value(bench.run_with(&tool, json!({}), &host).await), expected(), "{code}");
         let logs = host.logs.lock().unwrap().clone();
         assert!(logs.iter().any(|(_, message)| message == "plain"), "{logs:?}");
-        assert!(logs.iter().any(|(level, message)| message == "level first" && *level == skillz_tool::LogLevel::Warning), "{logs:?}");
+        assert!(
+            logs.iter().any(|(level, message)| message == "level first" && *level == skillz_tool::LogLevel::Warning),
+            "{logs:?}"
+        );
         assert_eq!(host.progress.lock().unwrap()[0].message.as_deref(), Some("half"));
         bench.runtime.retire(&tool);
     }
@@ -104,11 +132,26 @@ async fn every_request_is_there_in_every_form() {
 async fn many_requests_are_under_way_at_once() {
     let bench = Bench::new();
     for (interpreter, code) in [
-        ("python3", "import skillz\nfrom concurrent.futures import ThreadPoolExecutor\ndef run():\n    with ThreadPoolExecutor(20) as pool:\n        return [r['n'] for r in pool.map(lambda n: skillz.call('barrier', n=n), range(20))]"),
-        ("python3", "import skillz, asyncio\nasync def run():\n    return [r['n'] for r in await asyncio.gather(*[skillz.aio.call('barrier', n=n) for n in range(20)])]"),
-        ("python3", "import skillz, asyncio\nasync def run():\n    some = [asyncio.to_thread(skillz.call, 'barrier', n=n) for n in range(3)]\n    more = [skillz.aio.call('barrier', n=n) for n in range(3, 20)]\n    return [r['n'] for r in await asyncio.gather(*some, *more)]"),
-        ("node", "export async function run() { return (await Promise.all([...Array(20).keys()].map((n) => skillz.call('barrier', { n })))).map((r) => r.n) }"),
-        ("node", "Promise.all([...Array(20).keys()].map((n) => skillz.call('barrier', { n }))).then((all) => skillz.reply(all.map((r) => r.n)))"),
+        (
+            "python3",
+            "import skillz\nfrom concurrent.futures import ThreadPoolExecutor\ndef run():\n    with ThreadPoolExecutor(20) as pool:\n        return [r['n'] for r in pool.map(lambda n: skillz.call('barrier', n=n), range(20))]",
+        ),
+        (
+            "python3",
+            "import skillz, asyncio\nasync def run():\n    return [r['n'] for r in await asyncio.gather(*[skillz.aio.call('barrier', n=n) for n in range(20)])]",
+        ),
+        (
+            "python3",
+            "import skillz, asyncio\nasync def run():\n    some = [asyncio.to_thread(skillz.call, 'barrier', n=n) for n in range(3)]\n    more = [skillz.aio.call('barrier', n=n) for n in range(3, 20)]\n    return [r['n'] for r in await asyncio.gather(*some, *more)]",
+        ),
+        (
+            "node",
+            "export async function run() { return (await Promise.all([...Array(20).keys()].map((n) => skillz.call('barrier', { n })))).map((r) => r.n) }",
+        ),
+        (
+            "node",
+            "Promise.all([...Array(20).keys()].map((n) => skillz.call('barrier', { n }))).then((all) => skillz.reply(all.map((r) => r.n)))",
+        ),
     ] {
         let tool = bench.register(script("many", interpreter, code)).await;
         let host = Arc::new(FakeHost { barrier: Some(Arc::new(tokio::sync::Barrier::new(20))), ..FakeHost::default() });
@@ -142,7 +185,10 @@ async fn reading_to_the_end_of_stdin_hangs_nobody() {
         ("bash", "# method\ncat > /dev/null; echo end"),
         ("bash", "# method\nx=$(cat | grep -c jsonrpc); echo end"),
         ("python3", "import sys, json\nr = json.load(sys.stdin)\nassert r['method'] == 'execute'\nprint('end')"),
-        ("node", "let s = ''; process.stdin.on('data', (d) => s += d); process.stdin.on('end', () => { if (JSON.parse(s).method) console.log('end') })"),
+        (
+            "node",
+            "let s = ''; process.stdin.on('data', (d) => s += d); process.stdin.on('end', () => { if (JSON.parse(s).method) console.log('end') })",
+        ),
         ("node", "const s = require('fs').readFileSync(0, 'utf8'); if (JSON.parse(s).method) console.log('end')"),
         ("ruby", "s = $stdin.read # method\nputs 'end'"),
         ("perl", "# method\nmy @lines = <STDIN>; print \"end\\n\";"),
@@ -158,11 +204,26 @@ async fn reading_to_the_end_of_stdin_hangs_nobody() {
 async fn a_long_silence_does_not_close_stdin() {
     let bench = Bench::new();
     for (interpreter, code) in [
-        ("python3", "import skillz, time\nif __name__ == '__main__':\n    skillz.arguments()\n    time.sleep(1.5)\n    skillz.reply(skillz.call('echo', x=1))"),
-        ("python3", "import skillz, time\nif __name__ == '__main__':\n    end = time.time() + 1.5\n    while time.time() < end: pass\n    skillz.reply(skillz.call('echo', x=1))"),
-        ("python3", "import skillz, threading, sys, queue, json, time\nif __name__ == '__main__':\n    lines = queue.Queue()\n    threading.Thread(target=lambda: [lines.put(l) for l in sys.stdin], daemon=True).start()\n    lines.get()\n    time.sleep(1.5)\n    print(json.dumps({'jsonrpc': '2.0', 'id': 3, 'method': 'tools/call', 'params': {'name': 'echo', 'arguments': {'x': 1}}}))\n    print(json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': json.loads(lines.get())['result']['output']}))"),
-        ("node", "process.stdin.on('data', () => {}); setTimeout(async () => { skillz.reply(await skillz.call('echo', { x: 1 })); process.exit() }, 1500)"),
-        ("bash", "read line; sleep 1.5; echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\"x\":1}}}'; read reply; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"x\":'$(grep -o '\"x\":1' <<<\"$reply\" | cut -d: -f2)'}}'"),
+        (
+            "python3",
+            "import skillz, time\nif __name__ == '__main__':\n    skillz.arguments()\n    time.sleep(1.5)\n    skillz.reply(skillz.call('echo', x=1))",
+        ),
+        (
+            "python3",
+            "import skillz, time\nif __name__ == '__main__':\n    end = time.time() + 1.5\n    while time.time() < end: pass\n    skillz.reply(skillz.call('echo', x=1))",
+        ),
+        (
+            "python3",
+            "import skillz, threading, sys, queue, json, time\nif __name__ == '__main__':\n    lines = queue.Queue()\n    threading.Thread(target=lambda: [lines.put(l) for l in sys.stdin], daemon=True).start()\n    lines.get()\n    time.sleep(1.5)\n    print(json.dumps({'jsonrpc': '2.0', 'id': 3, 'method': 'tools/call', 'params': {'name': 'echo', 'arguments': {'x': 1}}}))\n    print(json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': json.loads(lines.get())['result']['output']}))",
+        ),
+        (
+            "node",
+            "process.stdin.on('data', () => {}); setTimeout(async () => { skillz.reply(await skillz.call('echo', { x: 1 })); process.exit() }, 1500)",
+        ),
+        (
+            "bash",
+            "read line; sleep 1.5; echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\"x\":1}}}'; read reply; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"x\":'$(grep -o '\"x\":1' <<<\"$reply\" | cut -d: -f2)'}}'",
+        ),
     ] {
         let tool = bench.register(script("thinks", interpreter, code)).await;
         assert_eq!(value(bench.run(&tool, json!({})).await), json!({"x": 1}), "{interpreter}: {code}");

@@ -2,19 +2,40 @@
 
 use std::sync::Arc;
 
+use crate::support::{Bench, FakeHost, script, value, with_timeout};
 use serde_json::{Value, json};
 use skillz_tool::ErrorKind;
-use crate::support::{Bench, FakeHost, script, value, with_timeout};
 
 /// Each language reads the request line and replies by the protocol with the sum of `a` and `b`.
 const SPEAKERS: [(&str, &str); 7] = [
-    ("python3", "import json, sys\nr = json.loads(sys.stdin.readline())\na = r['params']['arguments']\nprint(json.dumps({'jsonrpc': '2.0', 'id': r['id'], 'result': {'sum': a['a'] + a['b']}}))"),
-    ("node", "const lines = require('readline').createInterface({ input: process.stdin });\nlines.once('line', (line) => { const r = JSON.parse(line); const { a, b } = r.params.arguments; console.log(JSON.stringify({ jsonrpc: '2.0', id: r.id, result: { sum: a + b } })); });"),
-    ("bash", "read -r line\na=$(sed 's/.*\"a\":\\([0-9]*\\).*/\\1/' <<<\"$line\"); b=$(sed 's/.*\"b\":\\([0-9]*\\).*/\\1/' <<<\"$line\")\necho \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":{\\\"sum\\\":$((a + b))}}\""),
-    ("ruby", "require 'json'\nr = JSON.parse($stdin.gets)\na = r['params']['arguments']\nputs({jsonrpc: '2.0', id: r['id'], result: {sum: a['a'] + a['b']}}.to_json)"),
-    ("perl", "use JSON::PP;\nmy $r = decode_json(scalar <STDIN>);\nmy $a = $r->{params}{arguments};\nprint encode_json({jsonrpc => '2.0', id => $r->{id}, result => {sum => $a->{a} + $a->{b}}}), \"\\n\";"),
-    ("php", "<?php\n$r = json_decode(fgets(STDIN), true);\n$a = $r['params']['arguments'];\necho json_encode(['jsonrpc' => '2.0', 'id' => $r['id'], 'result' => ['sum' => $a['a'] + $a['b']]]), \"\\n\";"),
-    ("lua", "local line = io.read('l')\nlocal a = line:match('\"a\":(%d+)')\nlocal b = line:match('\"b\":(%d+)')\nprint(string.format('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"sum\":%d}}', a + b))"),
+    (
+        "python3",
+        "import json, sys\nr = json.loads(sys.stdin.readline())\na = r['params']['arguments']\nprint(json.dumps({'jsonrpc': '2.0', 'id': r['id'], 'result': {'sum': a['a'] + a['b']}}))",
+    ),
+    (
+        "node",
+        "const lines = require('readline').createInterface({ input: process.stdin });\nlines.once('line', (line) => { const r = JSON.parse(line); const { a, b } = r.params.arguments; console.log(JSON.stringify({ jsonrpc: '2.0', id: r.id, result: { sum: a + b } })); });",
+    ),
+    (
+        "bash",
+        "read -r line\na=$(sed 's/.*\"a\":\\([0-9]*\\).*/\\1/' <<<\"$line\"); b=$(sed 's/.*\"b\":\\([0-9]*\\).*/\\1/' <<<\"$line\")\necho \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":{\\\"sum\\\":$((a + b))}}\"",
+    ),
+    (
+        "ruby",
+        "require 'json'\nr = JSON.parse($stdin.gets)\na = r['params']['arguments']\nputs({jsonrpc: '2.0', id: r['id'], result: {sum: a['a'] + a['b']}}.to_json)",
+    ),
+    (
+        "perl",
+        "use JSON::PP;\nmy $r = decode_json(scalar <STDIN>);\nmy $a = $r->{params}{arguments};\nprint encode_json({jsonrpc => '2.0', id => $r->{id}, result => {sum => $a->{a} + $a->{b}}}), \"\\n\";",
+    ),
+    (
+        "php",
+        "<?php\n$r = json_decode(fgets(STDIN), true);\n$a = $r['params']['arguments'];\necho json_encode(['jsonrpc' => '2.0', 'id' => $r['id'], 'result' => ['sum' => $a['a'] + $a['b']]]), \"\\n\";",
+    ),
+    (
+        "lua",
+        "local line = io.read('l')\nlocal a = line:match('\"a\":(%d+)')\nlocal b = line:match('\"b\":(%d+)')\nprint(string.format('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"sum\":%d}}', a + b))",
+    ),
 ];
 
 #[tokio::test]
@@ -84,7 +105,12 @@ async fn failures_say_what_the_script_said() {
         ("bash", "echo why >&2; exit 3", ErrorKind::Failed, vec!["`fails` ended with exit code 3", "why"]),
         ("bash", "echo only stdout; exit 4", ErrorKind::Failed, vec!["exit code 4", "only stdout"]),
         ("bash", "kill -SEGV $$", ErrorKind::Failed, vec!["signal 11"]),
-        ("python3", "def f():\n    raise ValueError('bad input')\nf()", ErrorKind::Failed, vec!["exit code 1", "ValueError: bad input"]),
+        (
+            "python3",
+            "def f():\n    raise ValueError('bad input')\nf()",
+            ErrorKind::Failed,
+            vec!["exit code 1", "ValueError: bad input"],
+        ),
         ("bash", "no-such-command", ErrorKind::Failed, vec!["exit code 127", "no-such-command"]),
         (
             "bash",

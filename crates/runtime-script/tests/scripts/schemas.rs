@@ -1,7 +1,7 @@
 //! Schemas made of Python signatures, arguments made of JSON, and results made into JSON.
 
-use serde_json::{Value, json};
 use crate::support::{Bench, script, value};
+use serde_json::{Value, json};
 
 /// Registers a function and gives its schemas.
 async fn schemas(bench: &Bench, code: &str) -> (Value, Option<Value>) {
@@ -35,20 +35,33 @@ async fn types_become_schemas() {
         ("Any", json!({})),
         ("object", json!({})),
         ("Set[int]", json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true})),
-        ("Tuple[int, str]", json!({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": false, "minItems": 2, "maxItems": 2})),
+        (
+            "Tuple[int, str]",
+            json!({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": false, "minItems": 2, "maxItems": 2}),
+        ),
         ("Tuple[int, ...]", json!({"type": "array", "items": {"type": "integer"}})),
         ("Annotated[int, 'how many']", json!({"type": "integer", "description": "how many"})),
         ("datetime.date", json!({"type": "string", "format": "date"})),
         ("pathlib.Path", json!({"type": "string"})),
         ("bytes", json!({"type": "string", "contentEncoding": "base64"})),
         ("Opts", json!({"type": "object", "properties": {"deep": {"type": "boolean"}}})),
-        ("P", json!({"type": "object", "properties": {"x": {"type": "integer", "description": "how far right"}, "y": {"type": "number", "default": 1.5}}, "required": ["x"], "additionalProperties": false})),
-        ("'P'", json!({"type": "object", "properties": {"x": {"type": "integer", "description": "how far right"}, "y": {"type": "number", "default": 1.5}}, "required": ["x"], "additionalProperties": false})),
+        (
+            "P",
+            json!({"type": "object", "properties": {"x": {"type": "integer", "description": "how far right"}, "y": {"type": "number", "default": 1.5}}, "required": ["x"], "additionalProperties": false}),
+        ),
+        (
+            "'P'",
+            json!({"type": "object", "properties": {"x": {"type": "integer", "description": "how far right"}, "y": {"type": "number", "default": 1.5}}, "required": ["x"], "additionalProperties": false}),
+        ),
         ("Callable", json!({})),
         ("Iterable[int]", json!({"type": "array", "items": {"type": "integer"}})),
     ] {
         let (input, _) = schemas(&bench, &format!("{head}def run(a: {hint}): pass")).await;
-        assert_eq!(input, json!({"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": false}), "{hint}");
+        assert_eq!(
+            input,
+            json!({"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": false}),
+            "{hint}"
+        );
     }
 }
 
@@ -79,9 +92,15 @@ async fn results_have_a_schema_only_where_the_type_says_all() {
     let bench = Bench::new();
     let head = "from typing import *\nfrom dataclasses import dataclass\nclass T(TypedDict):\n    n: int\n@dataclass\nclass D:\n    n: int = 1\n@dataclass\nclass R:\n    kids: 'list[R]'\n";
     for (hint, schema) in [
-        ("dict", Value::Null), ("int", Value::Null), ("list[D]", Value::Null), ("None", Value::Null),
+        ("dict", Value::Null),
+        ("int", Value::Null),
+        ("list[D]", Value::Null),
+        ("None", Value::Null),
         ("T", json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})),
-        ("D", json!({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}, "required": ["n"], "additionalProperties": false})),
+        (
+            "D",
+            json!({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}, "required": ["n"], "additionalProperties": false}),
+        ),
     ] {
         let (_, output) = schemas(&bench, &format!("{head}def run() -> {hint}: pass")).await;
         assert_eq!(output.unwrap_or(Value::Null), schema, "{hint}");
@@ -151,6 +170,10 @@ async fn results_become_json() {
         ("2 ** 60", json!(1_152_921_504_606_846_976_i64)),
         ("{'content': [{'type': 'text', 'text': 'hi'}]}", json!({"content": [{"type": "text", "text": "hi"}]})),
     ] {
-        assert_eq!(bench.once("python3", &format!("{head}def run(): return {expression}"), json!({})).await, expected, "{expression}");
+        assert_eq!(
+            bench.once("python3", &format!("{head}def run(): return {expression}"), json!({})).await,
+            expected,
+            "{expression}"
+        );
     }
 }

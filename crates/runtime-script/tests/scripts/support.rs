@@ -15,8 +15,8 @@ use skillz_process::Launcher;
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{
-    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest, Output, Prepared,
-    Progress, Protocol, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
+    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest, Output,
+    Prepared, Progress, Protocol, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
 };
 use tempfile::TempDir;
 

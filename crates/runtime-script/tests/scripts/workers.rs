@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::support::{Bench, FakeHost, eventually, script, value};
 use serde_json::json;
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{EnvironmentVariable, Host, Tool, ToolRuntime};
-use crate::support::{Bench, FakeHost, eventually, script, value};
 
 fn bounds(workers_per_tool: usize, workers: usize) -> ScriptBounds {
     ScriptBounds { workers_per_tool, workers, ..ScriptBounds::default() }
@@ -24,7 +24,9 @@ async fn sixty_four_calls_of_eight_tools_are_answered_within_the_bounds() {
         tools.push(if index % 2 == 0 {
             doubler(&bench, &format!("tool_{index}")).await
         } else {
-            bench.register(script(&format!("tool_{index}"), "node", "export function run({ n }) { return [n * 2, process.pid] }")).await
+            bench
+                .register(script(&format!("tool_{index}"), "node", "export function run({ n }) { return [n * 2, process.pid] }"))
+                .await
         });
     }
     let mut calls = tokio::task::JoinSet::new();
@@ -45,7 +47,8 @@ async fn sixty_four_calls_of_eight_tools_are_answered_within_the_bounds() {
 
 #[tokio::test]
 async fn idle_workers_end_and_so_do_retired_ones() {
-    let bench = Bench::with(ScriptBounds { worker_idle: Duration::from_millis(200), ..ScriptBounds::default() }, SandboxKind::None);
+    let bench =
+        Bench::with(ScriptBounds { worker_idle: Duration::from_millis(200), ..ScriptBounds::default() }, SandboxKind::None);
     let tool = doubler(&bench, "idle").await;
     let pid = value(bench.run(&tool, json!({"n": 1})).await)[1].clone();
     let is_gone = move || !std::path::Path::new(&format!("/proc/{pid}")).exists();
@@ -76,7 +79,9 @@ async fn a_worker_that_died_while_idle_is_replaced_unseen() {
 #[tokio::test]
 async fn calls_with_other_grants_never_share_a_worker() {
     let bench = Bench::new();
-    let tool = bench.register(script("secret", "python3", "import os\ndef run(): return [os.environ.get('SECRET'), os.getppid()]")).await;
+    let tool = bench
+        .register(script("secret", "python3", "import os\ndef run(): return [os.environ.get('SECRET'), os.getppid()]"))
+        .await;
     let host = || Arc::new(FakeHost::default()) as Arc<dyn Host>;
     let plain = value(bench.run(&tool, json!({})).await);
     let mut call = bench.call(&tool, json!({}));
@@ -112,7 +117,8 @@ async fn inner_calls_never_wait_for_their_caller() {
 #[tokio::test]
 async fn a_cancelled_call_ends_its_worker() {
     let bench = Bench::new();
-    let code = "import os, time\ndef run():\n    open(os.environ['DATA'] + '/pid', 'w').write(str(os.getpid()))\n    time.sleep(300)";
+    let code =
+        "import os, time\ndef run():\n    open(os.environ['DATA'] + '/pid', 'w').write(str(os.getpid()))\n    time.sleep(300)";
     let tool = bench.register(script("cancelled", "python3", code)).await;
     let mut call = bench.call(&tool, json!({}));
     let data = call.context.data_directory.clone();
@@ -126,5 +132,8 @@ async fn a_cancelled_call_ends_its_worker() {
     eventually("it is gone", || !std::path::Path::new(&format!("/proc/{}", pid())).exists()).await;
     assert_eq!(bench.runtime.workers(), (0, 0));
     let left = std::fs::read_dir(bench.home.path().join("cache/work")).unwrap().count();
-    eventually("its folder is gone", || left == 0 || std::fs::read_dir(bench.home.path().join("cache/work")).unwrap().count() == 0).await;
+    eventually("its folder is gone", || {
+        left == 0 || std::fs::read_dir(bench.home.path().join("cache/work")).unwrap().count() == 0
+    })
+    .await;
 }

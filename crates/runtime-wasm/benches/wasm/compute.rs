@@ -84,7 +84,8 @@ fn native(code: &str) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let (source, program) = (folder.path().join("main.rs"), folder.path().join("program"));
     std::fs::write(&source, code).unwrap();
-    let built = Command::new("rustc").args(["--edition=2021", "-Copt-level=3", "-o"]).arg(&program).arg(&source).status().unwrap();
+    let built =
+        Command::new("rustc").args(["--edition=2021", "-Copt-level=3", "-o"]).arg(&program).arg(&source).status().unwrap();
     assert!(built.success());
     let times = (0..5).map(|_| {
         let started = Instant::now();

@@ -92,7 +92,13 @@ fn row(what: &str, time: Duration, beside: Option<(&str, Duration)>) {
 /// Waits until calls run optimised code.
 async fn optimised(bench: &Bench) {
     let folder = bench.home.path().join("cache/wasm/code");
-    let files = || std::fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().extension().is_some_and(|end| end == "cwasm")).count();
+    let files = || {
+        std::fs::read_dir(&folder)
+            .unwrap()
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|end| end == "cwasm"))
+            .count()
+    };
     let deadline = Instant::now() + Duration::from_mins(1);
     while files() % 2 != 0 && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -127,9 +133,13 @@ async fn call() {
             move || bare::median_call(&module, &input, count)
         });
         let bare = bare.await.unwrap();
-        let here = repeat(count, || async { runtime.call_here(call_of(&tool, arguments.clone()), Arc::clone(&host)).await.unwrap() }).await;
+        let here =
+            repeat(count, || async { runtime.call_here(call_of(&tool, arguments.clone()), Arc::clone(&host)).await.unwrap() })
+                .await;
         row(&format!("{name}: on the guests' side"), here, Some(("bare wasmtime", bare)));
-        let whole = repeat(count / 2, || async { runtime.call(call_of(&tool, arguments.clone()), Arc::clone(&host)).await.unwrap() }).await;
+        let whole =
+            repeat(count / 2, || async { runtime.call(call_of(&tool, arguments.clone()), Arc::clone(&host)).await.unwrap() })
+                .await;
         row(&format!("{name}: with handing over between threads"), whole, Some(("without", here)));
         if name == "echo" {
             let python = python();
@@ -185,7 +195,9 @@ async fn build() {
             bench.build(&format!("tool{number}"), &code, crates).await.unwrap()
         }
     };
-    for (what, code, crates) in [("without dependencies", ECHO, &[][..]), ("#[skillz::tool]", GUEST, &[]), ("serde_json and regex", REGEX, &REGEX_CRATES)] {
+    for (what, code, crates) in
+        [("without dependencies", ECHO, &[][..]), ("#[skillz::tool]", GUEST, &[]), ("serde_json and regex", REGEX, &REGEX_CRATES)]
+    {
         let started = Instant::now();
         one(code, crates).await;
         row(&format!("{what}: the first"), started.elapsed(), None);
@@ -280,16 +292,20 @@ fn main() {
     let tool = bench.build("bad", code, &[]).await.unwrap();
     optimised(&bench).await;
     let kinds = ["spin", "sleep", "hoard", "deep", "flood"];
-    let calls: Vec<_> = kinds.iter().flat_map(|kind| std::iter::repeat_n(*kind, 10)).map(|kind| {
-        let mut call = timed(&tool, json!({"do": kind}), Duration::from_secs(1));
-        call.limits.memory_bytes = 64 << 20;
-        let (runtime, host) = (Arc::clone(&bench.runtime), Arc::clone(&bench.host) as Arc<dyn Host>);
-        tokio::spawn(async move {
-            let started = Instant::now();
-            let error = runtime.call(call, host).await.unwrap_err();
-            (kind, started.elapsed(), error.message)
+    let calls: Vec<_> = kinds
+        .iter()
+        .flat_map(|kind| std::iter::repeat_n(*kind, 10))
+        .map(|kind| {
+            let mut call = timed(&tool, json!({"do": kind}), Duration::from_secs(1));
+            call.limits.memory_bytes = 64 << 20;
+            let (runtime, host) = (Arc::clone(&bench.runtime), Arc::clone(&bench.host) as Arc<dyn Host>);
+            tokio::spawn(async move {
+                let started = Instant::now();
+                let error = runtime.call(call, host).await.unwrap_err();
+                (kind, started.elapsed(), error.message)
+            })
         })
-    }).collect();
+        .collect();
     let mut quick = Vec::new();
     while calls.iter().any(|call| !call.is_finished()) {
         let started = Instant::now();
@@ -308,5 +324,11 @@ fn main() {
         println!("{kind:<8} longest {longest:>10.1?}   {message}");
     }
     quick.sort();
-    println!("{} quick calls beside them: median {:.2?}, p95 {:.2?}, longest {:.2?}", quick.len(), quick[quick.len() / 2], quick[quick.len() * 95 / 100], quick[quick.len() - 1]);
+    println!(
+        "{} quick calls beside them: median {:.2?}, p95 {:.2?}, longest {:.2?}",
+        quick.len(),
+        quick[quick.len() / 2],
+        quick[quick.len() * 95 / 100],
+        quick[quick.len() - 1]
+    );
 }

@@ -42,12 +42,7 @@ pub(crate) struct Ran {
 
 impl Run<'_> {
     /// A program of the toolchain's own, unconfined.
-    pub(crate) fn plain(
-        program: &Path,
-        arguments: &[&str],
-        environment: Vec<(OsString, OsString)>,
-        directory: &Path,
-    ) -> Self {
+    pub(crate) fn plain(program: &Path, arguments: &[&str], environment: Vec<(OsString, OsString)>, directory: &Path) -> Self {
         Self {
             program: program.to_owned(),
             arguments: arguments.iter().map(OsString::from).collect(),
@@ -105,8 +100,11 @@ pub(crate) async fn run(launcher: &Launcher, run: Run<'_>) -> Result<Ran, ToolEr
     let exit = exit.map_err(unavailable)?;
     if exit == Exit::MemoryLimit {
         let limit = run.memory_bytes.unwrap_or_default() >> 20;
-        return Err(ToolError::new(ErrorKind::LimitExceeded, format!("`{name}` needed more than {limit} MB of memory and was stopped"))
-            .with_hint("Look for macros or constants that grow without end, or use smaller dependencies"));
+        return Err(ToolError::new(
+            ErrorKind::LimitExceeded,
+            format!("`{name}` needed more than {limit} MB of memory and was stopped"),
+        )
+        .with_hint("Look for macros or constants that grow without end, or use smaller dependencies"));
     }
     Ok(Ran { exit, stdout, stderr })
 }
@@ -116,10 +114,7 @@ async fn keep(reader: Option<Box<dyn AsyncRead + Send + Unpin>>) -> Vec<u8> {
     drain(reader, Keep::Head(KEPT), None).await.map_or_else(|_| Vec::new(), |Drained { bytes, .. }| bytes)
 }
 
-async fn lines(
-    reader: Option<Box<dyn AsyncRead + Send + Unpin>>,
-    on_line: Option<&(dyn Fn(&str) + Send + Sync)>,
-) -> Vec<u8> {
+async fn lines(reader: Option<Box<dyn AsyncRead + Send + Unpin>>, on_line: Option<&(dyn Fn(&str) + Send + Sync)>) -> Vec<u8> {
     let Some(on_line) = on_line else { return keep(reader).await };
     let Some(reader) = reader else { return Vec::new() };
     let mut reader = BufReader::new(reader);

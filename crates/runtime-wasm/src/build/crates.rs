@@ -110,11 +110,7 @@ impl CrateStore {
         let lock = fs::read_to_string(directory.join("Cargo.lock")).ok()?;
         // Marks it as used, for the sweep.
         let _ = fs::File::open(&directory).and_then(|folder| folder.set_modified(SystemTime::now()));
-        Some(BuiltCrates {
-            arguments: contents.arguments(&directory),
-            directory: Some(directory),
-            lock: Some(lock),
-        })
+        Some(BuiltCrates { arguments: contents.arguments(&directory), directory: Some(directory), lock: Some(lock) })
     }
 
     async fn make(&self, making: &Making<'_>, lock: Option<String>) -> Result<BuiltCrates, ToolError> {
@@ -131,8 +127,7 @@ impl CrateStore {
             self.keep(staging.path(), &name, &lock).map_err(|error| cannot_write(&self.directory, &error))?;
             self.find(&name).ok_or_else(|| ToolError::internal("The built dependencies vanished from the cache"))?
         };
-        write_whole(&self.lock_path(making.identity), lock.as_bytes())
-            .map_err(|error| cannot_write(&self.directory, &error))?;
+        write_whole(&self.lock_path(making.identity), lock.as_bytes()).map_err(|error| cannot_write(&self.directory, &error))?;
         Ok(built)
     }
 
@@ -148,8 +143,7 @@ impl CrateStore {
             let name = name.split(" (").next().unwrap_or(name);
             making.progress.report(format!("Compiling {name} ({count} crates so far)"));
         };
-        let arguments =
-            ["build", "--release", "--target", TARGET, "--offline", "--locked", "--message-format", "json"];
+        let arguments = ["build", "--release", "--target", TARGET, "--offline", "--locked", "--message-format", "json"];
         let mut read_only = vec![toolchain.sysroot.clone(), making.guest.parent().unwrap_or(making.guest).to_owned()];
         read_only.extend(self.registry());
         let command = Run {
@@ -307,8 +301,9 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> ToolError {
 }
 
 fn no_cargo() -> ToolError {
-    ToolError::new(ErrorKind::Unavailable, "There is no `cargo` beside `rustc`, and dependencies need it")
-        .with_hint(format!("Install Rust with rustup (https://rustup.rs), or build the tool without dependencies; `{PACKAGE}` needs no more"))
+    ToolError::new(ErrorKind::Unavailable, "There is no `cargo` beside `rustc`, and dependencies need it").with_hint(format!(
+        "Install Rust with rustup (https://rustup.rs), or build the tool without dependencies; `{PACKAGE}` needs no more"
+    ))
 }
 
 #[cfg(test)]

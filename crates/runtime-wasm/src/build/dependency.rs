@@ -111,9 +111,28 @@ mod tests {
     #[test]
     fn everything_else_is_refused() {
         for text in [
-            "", "@1", "regex@", "regex@latest", "regex@*", "regex@1[", "regex@1[a", "regex[a]b", "../evil", "/abs", "a b",
-            "git+https://example.com/x", "https://example.com/x.git", "regex = \"1\"", "regex@1\"\npath=\"/\"", "regex[a\"]",
-            "--config", "é", "regex@>=1,<2", "file:///x", "a/b", "1abc",
+            "",
+            "@1",
+            "regex@",
+            "regex@latest",
+            "regex@*",
+            "regex@1[",
+            "regex@1[a",
+            "regex[a]b",
+            "../evil",
+            "/abs",
+            "a b",
+            "git+https://example.com/x",
+            "https://example.com/x.git",
+            "regex = \"1\"",
+            "regex@1\"\npath=\"/\"",
+            "regex[a\"]",
+            "--config",
+            "é",
+            "regex@>=1,<2",
+            "file:///x",
+            "a/b",
+            "1abc",
         ] {
             assert!(parse_one(text).is_err(), "{text}");
         }

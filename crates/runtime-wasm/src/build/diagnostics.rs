@@ -122,7 +122,8 @@ mod tests {
 
     fn message(level: &str, text: &str) -> String {
         let span = serde_json::json!({"file_name": "src.rs", "line_start": 3, "is_primary": true});
-        serde_json::json!({"level": level, "message": text, "rendered": format!("{level}: {text}\n"), "spans": [span]}).to_string()
+        serde_json::json!({"level": level, "message": text, "rendered": format!("{level}: {text}\n"), "spans": [span]})
+            .to_string()
     }
 
     #[test]

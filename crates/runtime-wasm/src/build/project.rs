@@ -153,7 +153,9 @@ source = "registry+https://github.com/rust-lang/crates.io-index"
     #[test]
     fn locks_of_other_registries_are_not_taken() {
         assert!(is_trustworthy_lock(LOCK));
-        assert!(!is_trustworthy_lock(&LOCK.replace("registry+https://github.com/rust-lang/crates.io-index", "git+https://example.com/x")));
+        assert!(!is_trustworthy_lock(
+            &LOCK.replace("registry+https://github.com/rust-lang/crates.io-index", "git+https://example.com/x")
+        ));
         assert!(!is_trustworthy_lock("not toml ["));
     }
 

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     compiler::{Run, run},
-    crates::{BuiltCrates, CrateStore, CODE_OPTIONS, cannot_write},
+    crates::{BuiltCrates, CODE_OPTIONS, CrateStore, cannot_write},
     dependency,
     diagnostics::Diagnostics,
     progress::BuildProgress,
@@ -64,7 +64,14 @@ impl RustBuilder {
             settings.build_timeout,
             settings.build_memory_bytes,
         );
-        Self { settings: settings.clone(), launcher, toolchains, crates, places: Semaphore::new(settings.cores.max(1)), swept: OnceLock::new() }
+        Self {
+            settings: settings.clone(),
+            launcher,
+            toolchains,
+            crates,
+            places: Semaphore::new(settings.cores.max(1)),
+            swept: OnceLock::new(),
+        }
     }
 
     /// Builds what a tool with `#[skillz::tool]` and no further dependencies needs.

@@ -7,7 +7,8 @@ const EDITION: &str = "2021";
 
 /// The edition: `//! edition = "2024"` in the comments at the top, or 2021.
 pub(crate) fn edition(code: &str) -> Result<&str, String> {
-    let comments = code.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with("//") || line.starts_with("#!"));
+    let comments =
+        code.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with("//") || line.starts_with("#!"));
     for line in comments {
         let Some(text) = line.strip_prefix("//!") else { continue };
         let Some((key, value)) = text.split_once('=') else { continue };
@@ -17,7 +18,9 @@ pub(crate) fn edition(code: &str) -> Result<&str, String> {
         let edition = value.trim().trim_matches('"');
         return match edition {
             "2015" | "2018" | "2021" | "2024" => Ok(edition),
-            other => Err(format!("There is no edition `{other}` of Rust; write `//! edition = \"2024\"`, or leave it out for {EDITION}")),
+            other => Err(format!(
+                "There is no edition `{other}` of Rust; write `//! edition = \"2024\"`, or leave it out for {EDITION}"
+            )),
         };
     }
     Ok(EDITION)
@@ -95,10 +98,19 @@ mod tests {
 
     #[test]
     fn the_guest_crate_is_seen_where_it_is_used() {
-        for code in ["#[skillz::tool]\nfn run() {}", "use skillz;", "use skillz::memory;", "fn f() { ::skillz::log(\"a\", \"b\"); }", "extern crate skillz;", "skillz :: call(1)"] {
+        for code in [
+            "#[skillz::tool]\nfn run() {}",
+            "use skillz;",
+            "use skillz::memory;",
+            "fn f() { ::skillz::log(\"a\", \"b\"); }",
+            "extern crate skillz;",
+            "skillz :: call(1)",
+        ] {
             assert!(names_skillz(code), "{code}");
         }
-        for code in ["// skillz::tool", "let my_skillz = 1;", "fn main() { println!(\"skillz\"); }", "use skillz2::x;", "my_skillz::x()"] {
+        for code in
+            ["// skillz::tool", "let my_skillz = 1;", "fn main() { println!(\"skillz\"); }", "use skillz2::x;", "my_skillz::x()"]
+        {
             assert!(!names_skillz(code), "{code}");
         }
     }

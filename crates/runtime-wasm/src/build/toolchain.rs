@@ -117,14 +117,11 @@ impl Toolchains {
 
     fn not_found(&self) -> ToolError {
         let places: Vec<String> = self.places().iter().map(|place| place.display().to_string()).collect();
-        ToolError::new(
-            ErrorKind::Unavailable,
-            format!("Rust is not installed: there is no `rustc` in `{}`", places.join("`, `")),
-        )
-        .with_hint(
-            "Install it with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y` (or see \
+        ToolError::new(ErrorKind::Unavailable, format!("Rust is not installed: there is no `rustc` in `{}`", places.join("`, `")))
+            .with_hint(
+                "Install it with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y` (or see \
              https://rustup.rs), and try again. Ready modules (`wasm_base64`, `wat`) need no toolchain",
-        )
+            )
     }
 
     async fn ask(&self, program: &Path, arguments: &[&str]) -> Result<String, ToolError> {
@@ -157,8 +154,7 @@ impl Toolchains {
 }
 
 fn missing_target(toolchain: &Toolchain, reason: &str, output: String) -> ToolError {
-    let message =
-        format!("The Rust toolchain in `{}` has no target `{TARGET}`. {reason}", toolchain.sysroot.display());
+    let message = format!("The Rust toolchain in `{}` has no target `{TARGET}`. {reason}", toolchain.sysroot.display());
     ToolError::new(ErrorKind::Unavailable, message).with_output(output).with_hint(format!(
         "Run `rustup target add {TARGET}`, or on Debian install `libstd-rust-dev-wasm32`; `skillz doctor --fix` does it too"
     ))
@@ -182,4 +178,69 @@ fn modified(path: &Path) -> Option<SystemTime> {
 
 fn executable(name: &str) -> String {
     format!("{name}{}", std::env::consts::EXE_SUFFIX)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use skillz_sandbox::SandboxKind;
+
+    use super::*;
+    use crate::test_host::SilentHost;
+
+    /// A toolchain made of scripts: a compiler whose sysroot is empty, and a `rustup` that does what is asked for here.
+    fn toolchains(directory: &Path, rustup: &str) -> Toolchains {
+        let bin = directory.join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        let sysroot = directory.join("sysroot");
+        let rustc = format!(
+            "#!/bin/sh\ncase \"$1\" in\n--print) echo '{}';;\n-vV) printf 'rustc 1.95.0\\nhost: x86_64-unknown-linux-gnu\\n';;\nesac\n",
+            sysroot.display()
+        );
+        for (name, text) in [("rustc", rustc), ("rustup", format!("#!/bin/sh\n{rustup}\n"))] {
+            let path = bin.join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let settings = ToolchainSettings {
+            search_path: vec![bin],
+            cargo_home: Some(directory.join("cargo")),
+            rustup_home: Some(directory.join("rustup")),
+            ..ToolchainSettings::default()
+        };
+        let launcher = Launcher::new(std::env::current_exe().unwrap(), SandboxKind::None);
+        Toolchains::new(settings, launcher, directory.join("scratch"))
+    }
+
+    #[tokio::test]
+    async fn a_missing_target_is_added() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("sysroot/lib/rustlib").join(TARGET).join("lib");
+        let rustup =
+            format!("test \"$*\" = 'target add {TARGET}' || exit 9\nmkdir -p '{0}'\ntouch '{0}/libstd-1.rlib'", folder.display());
+        let toolchain = toolchains(directory.path(), &rustup).find(&BuildProgress::new(&SilentHost)).await.unwrap();
+        assert_eq!(toolchain.host, "x86_64-unknown-linux-gnu");
+        assert!(toolchain.has_target());
+    }
+
+    #[tokio::test]
+    async fn a_target_that_cannot_be_added_is_an_error_that_says_how() {
+        let directory = tempfile::tempdir().unwrap();
+        let toolchains = toolchains(directory.path(), "echo 'error: no route to the server' >&2\nexit 1");
+        let error = toolchains.find(&BuildProgress::new(&SilentHost)).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unavailable);
+        for part in ["has no target `wasm32-wasip1`", "no route to the server", "Run `rustup target add wasm32-wasip1`"] {
+            assert!(error.text().contains(part), "{part:?} is not in {error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_compiler_is_told_with_the_places_searched() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = toolchains(directory.path(), "").not_found();
+        let text = error.text();
+        let bin = directory.path().join("cargo/bin").display().to_string();
+        assert!(text.contains("Rust is not installed") && text.contains(&bin) && text.contains("rustup.rs"), "{text}");
+    }
 }

@@ -104,7 +104,8 @@ pub(crate) async fn request(
 }
 
 fn read(params: Value) -> Result<Hop, HttpError> {
-    let request: Request = serde_json::from_value(params).map_err(|error| failed(format!("The request is not valid: {error}")))?;
+    let request: Request =
+        serde_json::from_value(params).map_err(|error| failed(format!("The request is not valid: {error}")))?;
     let method = request.method.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is no HTTP method")))?;
     let url = Url::parse(&request.url).map_err(|error| failed(format!("`{}` is no URL: {error}", request.url)))?;

@@ -107,7 +107,11 @@ async fn secrets_stay_with_their_host() {
     request(&HttpClients::default(), "fetch", &hosts(&["127.0.0.1", "localhost"]), params).await.unwrap();
     let asked = served.await.unwrap();
     assert!(asked[0].contains("authorization: secret"));
-    assert!(!asked[1].contains("secret") && asked[1].contains("x-other: kept") && asked[1].starts_with("GET /x "), "{}", asked[1]);
+    assert!(
+        !asked[1].contains("secret") && asked[1].contains("x-other: kept") && asked[1].starts_with("GET /x "),
+        "{}",
+        asked[1]
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{FutureExt, future::{BoxFuture, Either}};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Either},
+};
 use serde_json::{Value, json};
 use skillz_tool::{CallClock, Host, LogLevel, ToolCall, ToolError, ToolOutcome, dispatch_request};
 use tokio::sync::mpsc;
@@ -168,12 +171,7 @@ async fn time_is_up(clock: &CallClock) {
     }
 }
 
-fn conclude(
-    call: &ToolCall,
-    host: &dyn Host,
-    output: &GuestOutput,
-    finished: Finished,
-) -> Result<ToolOutcome, ToolError> {
+fn conclude(call: &ToolCall, host: &dyn Host, output: &GuestOutput, finished: Finished) -> Result<ToolOutcome, ToolError> {
     let Finished { ending, mut answer } = finished;
     if !ending.is_success() {
         return Err(failure::describe(call, output, ending));

@@ -36,11 +36,7 @@ enum Cause {
 }
 
 impl Ending {
-    pub(crate) fn new(
-        result: wasmtime::Result<()>,
-        refused_memory: Option<usize>,
-        refused_network: Option<String>,
-    ) -> Self {
+    pub(crate) fn new(result: wasmtime::Result<()>, refused_memory: Option<usize>, refused_network: Option<String>) -> Self {
         Self { cause: result.err().and_then(|error| Cause::of(&error)), refused_memory, refused_network }
     }
 
@@ -120,7 +116,8 @@ pub(crate) fn describe(call: &ToolCall, output: &GuestOutput, ending: Ending) ->
     let stdout = last_of_stdout(output);
     let words = if stderr.trim().is_empty() { stdout.clone() } else { without_backtrace_note(&stderr) };
     let Some(cause) = ending.cause else { return ToolError::internal(format!("`{name}` did not fail")) };
-    let explained = explain_by_refusal(call, &cause, ending.refused_memory, ending.refused_network, &format!("{words}\n{stdout}"));
+    let explained =
+        explain_by_refusal(call, &cause, ending.refused_memory, ending.refused_network, &format!("{words}\n{stdout}"));
     if let Some(error) = explained {
         return error.with_output(words);
     }
@@ -228,7 +225,8 @@ fn sockets(call: &ToolCall, words: &str) -> Option<ToolError> {
     if !unsupported {
         return None;
     }
-    let message = format!("`{}` used something that WASM tools do not have, such as sockets, processes or threads", call.tool.name);
+    let message =
+        format!("`{}` used something that WASM tools do not have, such as sockets, processes or threads", call.tool.name);
     let hint = if call.grants.network == NetworkPermission::default() {
         "For HTTP use `skillz::http`, with the host in `permissions.network`; for the rest write a script tool"
     } else {
@@ -238,11 +236,8 @@ fn sockets(call: &ToolCall, words: &str) -> Option<ToolError> {
 }
 
 fn output_too_long(call: &ToolCall, limit: u64) -> ToolError {
-    ToolError::new(
-        ErrorKind::LimitExceeded,
-        format!("`{}` printed more than {limit} bytes and was stopped", call.tool.name),
-    )
-    .with_hint("Print less, such as a summary or a part, or raise `limits.max_output_bytes`")
+    ToolError::new(ErrorKind::LimitExceeded, format!("`{}` printed more than {limit} bytes and was stopped", call.tool.name))
+        .with_hint("Print less, such as a summary or a part, or raise `limits.max_output_bytes`")
 }
 
 fn last_of_stdout(output: &GuestOutput) -> String {
@@ -281,7 +276,8 @@ mod tests {
 
     #[test]
     fn only_faults_just_below_zero_are_stack_overflows() {
-        let fault = |address: &str| below_zero(&format!("x\nmemory fault at wasm address 0x{address} in linear memory of size 0x110000"));
+        let fault =
+            |address: &str| below_zero(&format!("x\nmemory fault at wasm address 0x{address} in linear memory of size 0x110000"));
         assert!(fault("fffffff0"));
         assert!(!fault("20000000"));
         assert!(!below_zero("another error"));

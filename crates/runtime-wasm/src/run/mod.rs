@@ -18,6 +18,8 @@ use std::{path::Path, sync::Arc};
 
 use skillz_tool::{Host, ToolCall, ToolError, ToolOutcome};
 
+pub(crate) use self::call::Place;
+pub(crate) use self::modules::{Loaded, check_form, check_size};
 use self::{
     call::Caller,
     engine::Engines,
@@ -25,8 +27,6 @@ use self::{
     modules::{Modules, ModulesSettings},
     ticker::Ticker,
 };
-pub(crate) use self::call::Place;
-pub(crate) use self::modules::{Loaded, check_form, check_size};
 use crate::WasmSettings;
 
 /// Everything that runs guests.

@@ -121,7 +121,8 @@ impl Modules {
         }
         let shared = Arc::clone(&self.shared);
         let source = path.to_owned();
-        let Found { key, bytes, code } = self.threads.spawn_blocking(move || shared.find(&source))?.await.map_err(ToolError::internal)??;
+        let Found { key, bytes, code } =
+            self.threads.spawn_blocking(move || shared.find(&source))?.await.map_err(ToolError::internal)??;
         let cell = self.remember(path, stamp, key);
         let loaded = cell.get_or_try_init(|| self.compile(key, bytes, code)).await?;
         self.optimise(loaded, path);
@@ -182,7 +183,9 @@ impl Modules {
         let shared = Arc::clone(&self.shared);
         let code = match code {
             Some(code) => code,
-            None => self.threads.spawn_blocking(move || shared.compile_now(key, &bytes))?.await.map_err(ToolError::internal)??,
+            None => {
+                self.threads.spawn_blocking(move || shared.compile_now(key, &bytes))?.await.map_err(ToolError::internal)??
+            }
         };
         let optimising = AtomicBool::new(code.tier == Tier::Optimised);
         Ok(Arc::new(Loaded { key, code: RwLock::new(Arc::new(code)), unpooled: OnceLock::new(), optimising }))
@@ -287,10 +290,10 @@ fn optimise(shared: &Weak<Shared>, loaded: &Weak<Loaded>, path: &Path) {
 pub(crate) fn check_form(bytes: &[u8]) -> Result<(), ToolError> {
     match bytes.get(..8) {
         Some(b"\0asm\x01\0\0\0") => Ok(()),
-        Some([b'\0', b'a', b's', b'm', _, _, 1, _]) => Err(ToolError::invalid(
-            "This is a WebAssembly component; a tool is a core module for WASI preview 1",
-        )
-        .with_hint("Build it for the target `wasm32-wasip1`")),
+        Some([b'\0', b'a', b's', b'm', _, _, 1, _]) => {
+            Err(ToolError::invalid("This is a WebAssembly component; a tool is a core module for WASI preview 1")
+                .with_hint("Build it for the target `wasm32-wasip1`"))
+        }
         _ => Err(ToolError::invalid("This is not a WebAssembly module: it does not start with `\\0asm`")
             .with_hint("Give a module built for the target `wasm32-wasip1`")),
     }

@@ -148,15 +148,14 @@ fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
 
 /// The documentation comment, lines joined as Markdown joins them.
 pub(crate) fn documentation(attributes: &[Attribute]) -> Option<String> {
-    let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
-        match &attribute.meta {
+    let lines =
+        attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| match &attribute.meta {
             Meta::NameValue(pair) => match &pair.value {
                 Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
                 _ => None,
             },
             _ => None,
-        }
-    });
+        });
     let text = lines.map(|line| if line.is_empty() { "\n".to_owned() } else { line }).collect::<Vec<_>>().join(" ");
     let text = text.replace(" \n ", "\n").trim().to_owned();
     (!text.is_empty()).then_some(text)

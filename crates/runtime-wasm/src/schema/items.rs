@@ -187,7 +187,8 @@ fn tagged(serde: &SerdeAttributes, variant: &Variant, name: &str, fields: Value)
             "additionalProperties": false,
         }),
         (Some(tag), _) => {
-            let mut object = if is_unit { json!({"type": "object", "properties": {}, "additionalProperties": false}) } else { fields };
+            let mut object =
+                if is_unit { json!({"type": "object", "properties": {}, "additionalProperties": false}) } else { fields };
             if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
                 properties.insert(tag.clone(), json!({"const": name}));
             }

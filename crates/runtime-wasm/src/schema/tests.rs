@@ -64,7 +64,10 @@ fn types_of_the_standard_library() {
             json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "boolean"}], "items": false, "minItems": 2, "maxItems": 2}),
         ),
         ("std::collections::HashMap<String, i32>", json!({"type": "object", "additionalProperties": {"type": "integer"}})),
-        ("BTreeMap<String, Vec<bool>>", json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "boolean"}}})),
+        (
+            "BTreeMap<String, Vec<bool>>",
+            json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "boolean"}}}),
+        ),
         ("serde_json::Value", json!({})),
         ("serde_json::Map<String, Value>", json!({"type": "object", "additionalProperties": {}})),
         ("Option<Vec<u8>>", json!({"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}})),
@@ -159,7 +162,8 @@ fn types_that_contain_themselves_become_definitions() {
 
 #[test]
 fn a_result_has_a_schema_where_it_is_a_known_struct() {
-    let code = |definition: &str, kind: &str| format!("#[derive(Serialize)] {definition}\n#[skillz::tool] fn run() -> {kind} {{}}");
+    let code =
+        |definition: &str, kind: &str| format!("#[derive(Serialize)] {definition}\n#[skillz::tool] fn run() -> {kind} {{}}");
     let counts = "struct Counts { words: usize, #[serde(skip_serializing_if = \"Option::is_none\")] first: Option<String>, last: Option<String> }";
     let schema = of_tool(&code(counts, "Result<Counts, String>")).output.unwrap();
     let expected = json!({

@@ -99,7 +99,9 @@ impl<'a> Reader<'a> {
             ("f32" | "f64", []) => json!({"type": "number"}),
             ("i8" | "i16" | "i32" | "i64" | "i128" | "isize", []) => json!({"type": "integer"}),
             ("u8" | "u16" | "u32" | "u64" | "u128" | "usize", []) => json!({"type": "integer", "minimum": 0}),
-            ("NonZeroU8" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64" | "NonZeroUsize", []) => json!({"type": "integer", "minimum": 1}),
+            ("NonZeroU8" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64" | "NonZeroUsize", []) => {
+                json!({"type": "integer", "minimum": 1})
+            }
             ("Value", []) => Value::Object(Map::new()),
             ("Map", []) => json!({"type": "object"}),
             ("Map", [_, value]) | ("HashMap" | "BTreeMap" | "IndexMap", [_, value, ..]) => {

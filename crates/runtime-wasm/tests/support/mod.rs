@@ -15,8 +15,8 @@ use skillz_process::Launcher;
 use skillz_runtime_wasm::{WasmRuntime, WasmSettings};
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{
-    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest,
-    Output, Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
+    Answer, AnswerAction, CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest, Output,
+    Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolName, ToolOutcome, ToolRuntime, Version,
 };
 use tempfile::TempDir;
 

@@ -51,7 +51,6 @@ impl<H: ServerHandler> Endpoint<H> {
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_sse_keep_alive(Some(KEEP_ALIVE))
-            .with_json_response(true)
             .with_max_request_body_bytes(BODY_SIZE)
             .with_cancellation_token(stop);
         Self { service: StreamableHttpService::new(move || Ok(new_session()), sessions, config) }

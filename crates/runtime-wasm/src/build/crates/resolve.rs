@@ -40,7 +40,10 @@ impl CrateStore {
         let stderr = online.map(|ran| ran.stderr_text()).unwrap_or_default();
         let hidden = [project.to_string_lossy().into_owned()];
         let text = resolve_error(&stderr, &hidden.each_ref().map(String::as_str));
-        let hint = if stderr.contains("Could not resolve host") || stderr.contains("Couldn't connect") || stderr.contains("failed to download") {
+        let hint = if stderr.contains("Could not resolve host")
+            || stderr.contains("Couldn't connect")
+            || stderr.contains("failed to download")
+        {
             "The crate registry could not be reached, and the crates are not all there yet: try again with a network"
         } else {
             "Check names, versions and features of the dependencies on crates.io"
@@ -60,7 +63,8 @@ impl CrateStore {
         arguments.extend(options);
         let mut environment = self.toolchains.download_environment(Some(toolchain));
         // Without a network there is another way; whoever waits for the tool should not wait for the network too.
-        environment.extend([("CARGO_NET_RETRY", "2"), ("CARGO_HTTP_TIMEOUT", "20")].map(|(name, value)| (name.into(), value.into())));
+        environment
+            .extend([("CARGO_NET_RETRY", "2"), ("CARGO_HTTP_TIMEOUT", "20")].map(|(name, value)| (name.into(), value.into())));
         let mut command = Run::plain(cargo, &arguments, environment, project);
         command.timeout = self.timeout;
         command.on_line = Some(on_line);

@@ -1,15 +1,11 @@
 //! The HTTP transport against a raw client, with a handler that only echoes.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
-
-mod http_support;
-
 use std::{
     io::Read,
     time::{Duration, Instant},
 };
 
-use http_support::{DEADLINE, Server, call, initialize, modern_meta};
+use crate::http_support::{DEADLINE, Server, call, initialize, modern_meta};
 use serde_json::{Value, json};
 
 #[test]

@@ -1,16 +1,7 @@
 //! Who is told of changes, and what resources, prompts and completions hold.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::needless_pass_by_value,
-    reason = "a test fails by panicking, and cases read better by value"
-)]
-
-mod support;
-
+use crate::support::{Client, Rig};
 use serde_json::{Value, json};
-use support::{Client, Rig};
 
 fn listen(client: &mut Client, filter: Value) -> i64 {
     let id = client.begin("subscriptions/listen", json!({"notifications": filter}));

@@ -1,7 +1,7 @@
 //! A server on a free port, and a client that speaks plain HTTP over a socket.
-#![allow(dead_code, reason = "shared by tests that each use a part")]
 
 use std::{
+    fmt::Write as _,
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
     sync::{
@@ -22,10 +22,10 @@ use skillz_transport::{BoundHttp, HttpSettings};
 use tokio_util::sync::CancellationToken;
 
 /// Longest wait for something that must happen.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Echoes, or waits until it is cancelled.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Echo {
     waiting: Arc<AtomicUsize>,
 }
@@ -84,6 +84,10 @@ impl Server {
         Self { address, stop, thread: Some(thread), waiting }
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// How many calls wait to be cancelled.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)
@@ -116,10 +120,10 @@ impl Server {
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
         if !headers.iter().any(|(name, _)| *name == "host") {
-            head.push_str(&format!("host: {}\r\n", self.address));
+            write!(head, "host: {}\r\n", self.address).expect("a string takes all");
         }
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            write!(head, "{name}: {value}\r\n").expect("a string takes all");
         }
         self.raw(format!("{head}\r\n{body}").as_bytes())
     }

@@ -1,21 +1,12 @@
 //! What a running call says and asks: progress, log, questions, cancellation, in both kinds of protocol.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::needless_pass_by_value,
-    reason = "a test fails by panicking, and cases read better by value"
-)]
-
-mod support;
-
 use std::{
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
+use crate::support::{Client, DEADLINE, Rig};
 use serde_json::{Value, json};
-use support::{DEADLINE, Rig};
 
 fn everything() -> Value {
     json!({"elicitation": {}, "sampling": {}, "roots": {}})
@@ -239,4 +230,59 @@ fn a_client_that_leaves_takes_its_calls_and_questions_along() {
     assert_eq!(withdrawn["params"]["requestId"], form["id"], "the user is not left with a form that nobody reads");
     client.disconnect();
     until_idle(&rig);
+}
+
+fn task_client() -> Value {
+    json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
+}
+
+/// Polls a task until its status is `wanted`.
+fn poll(client: &mut Client, task: &Value, wanted: &str) -> Value {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let state = client.request("tasks/get", json!({"taskId": task["taskId"]}));
+        if state["status"] == wanted {
+            return state;
+        }
+        assert!(Instant::now() < deadline, "{state}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_long_tool_becomes_a_task_for_clients_that_know_tasks() {
+    let rig = Rig::new();
+    let long = |manifest: &mut skillz_tool::Manifest| manifest.limits.timeout_ms = Some(60_000);
+    rig.publish("echo", "echo", long);
+    rig.publish("fails", "fail", long);
+    rig.publish("ask", "ask-twice", long);
+    rig.publish("wait", "wait", long);
+    rig.publish("short", "echo", |_| ());
+    let mut client = rig.modern(task_client());
+    assert_eq!(client.call("short", json!({"a": 1}))["resultType"], "complete");
+
+    let task = client.call("echo", json!({"a": 1}));
+    assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
+    assert_eq!(poll(&mut client, &task, "completed")["result"]["structuredContent"], json!({"a": 1}));
+    let task = client.call("fails", json!({}));
+    assert_eq!(poll(&mut client, &task, "completed")["result"]["isError"], true);
+
+    let task = client.call("ask", json!({}));
+    let asked = poll(&mut client, &task, "input_required");
+    assert_eq!(asked["inputRequests"]["user_name"]["params"]["message"], "First?");
+    client.request("tasks/update", json!({"taskId": task["taskId"], "inputResponses": {"user_name": named("Ada")}}));
+    let asked = poll(&mut client, &task, "input_required");
+    let key = asked["inputRequests"].as_object().expect("requests").keys().next().expect("one").clone();
+    client.request("tasks/update", json!({"taskId": task["taskId"], "inputResponses": {key: named("Bob")}}));
+    assert_eq!(poll(&mut client, &task, "completed")["result"]["structuredContent"]["second"], named("Bob"));
+
+    let task = client.call("wait", json!({}));
+    client.request("tasks/cancel", json!({"taskId": task["taskId"]}));
+    poll(&mut client, &task, "cancelled");
+    until_idle(&rig);
+    assert_eq!(client.refused("tasks/get", json!({"taskId": "none"}))["code"], -32602);
+
+    let mut plain = rig.modern(json!({}));
+    assert_eq!(plain.call("echo", json!({"a": 1}))["resultType"], "complete");
+    assert_eq!(plain.refused("tasks/get", json!({"taskId": task["taskId"]}))["code"], -32021);
 }

@@ -1,16 +1,7 @@
 //! Tools through both kinds of protocol: listing, calling, failing, publishing.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::needless_pass_by_value,
-    reason = "a test fails by panicking, and cases read better by value"
-)]
-
-mod support;
-
+use crate::support::{Client, Rig, expose_all, lay_down};
 use serde_json::{Value, json};
-use support::{Client, Rig, expose_all};
 
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
@@ -230,10 +221,12 @@ fn one_odd_schema_spoils_no_list() {
 
 #[test]
 fn long_lists_come_in_pages() {
-    let rig = Rig::with(expose_all);
-    for number in 0..260 {
-        rig.publish(&format!("tool_{number:03}"), "echo", |_| ());
-    }
+    let rig = Rig::with(|settings| {
+        expose_all(settings);
+        for number in 0..260 {
+            lay_down(settings, &format!("tool_{number:03}"), "echo");
+        }
+    });
     let mut client = rig.legacy("2025-11-25", json!({}));
     let first = client.request("tools/list", json!({}));
     let second = client.request("tools/list", json!({"cursor": first["nextCursor"]}));
