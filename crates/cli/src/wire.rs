@@ -14,7 +14,7 @@ use skillz_sandbox::SandboxKind;
 use skillz_store::{HistorySettings, LibsqlHistory, LibsqlMemory, MemoryLocation};
 use skillz_tool::{Limits, ToolKind, ToolRuntime};
 
-use crate::code::Programs;
+use crate::{code::Programs, machine::ThisMachine};
 
 /// What the parts are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,7 @@ pub(crate) enum Purpose {
 /// A working engine, and what of its parts others need.
 pub(crate) struct Parts {
     pub(crate) engine: Engine,
+    launcher: Launcher,
     memory: Arc<LibsqlMemory>,
     old_memory: PathBuf,
 }
@@ -46,7 +47,7 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     let scripts = ScriptRuntime::new(script_settings(resolved, launcher.clone(), environments.clone()));
     runtimes.insert(ToolKind::Script, Arc::new(scripts));
     let search = search_path(&resolved.environment);
-    let programs = Programs::new(binary()?, launcher, environments, search, settings.home.join("cache").join("code"));
+    let programs = Programs::new(binary()?, launcher.clone(), environments, search, settings.home.join("cache").join("code"));
     let engine = Engine::new(EngineParts {
         registry,
         runtimes,
@@ -55,7 +56,8 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
         code: Some(Arc::new(programs)),
         settings: engine_settings(resolved),
     });
-    Ok(Parts { engine, memory, old_memory: settings.tools_dir.join(".memory.db") })
+    engine.set_machine(Arc::new(ThisMachine { launcher: launcher.clone() }));
+    Ok(Parts { engine, launcher, memory, old_memory: settings.tools_dir.join(".memory.db") })
 }
 
 impl Parts {
@@ -68,6 +70,15 @@ impl Parts {
             Ok(None) => {}
             Ok(Some(import)) => tracing::info!(?import, path = %self.old_memory.display(), "took over the memory of Skillz 0.8"),
             Err(error) => tracing::warn!(%error, path = %self.old_memory.display(), "the memory of Skillz 0.8 cannot be read"),
+        }
+    }
+
+    /// What is left to do when all is over: nothing that was started outlives it, and the history is on disk.
+    pub(crate) fn ending(&self) -> impl Future<Output = ()> + use<> {
+        let (history, launcher) = (Arc::clone(self.engine.history()), self.launcher.clone());
+        async move {
+            history.flush().await;
+            launcher.close().await;
         }
     }
 }
@@ -135,7 +146,8 @@ fn script_settings(resolved: &Resolved, launcher: Launcher, environments: Enviro
     }
 }
 
-fn environments(resolved: &Resolved, launcher: Launcher) -> Environments {
+/// The environments that scripts share.
+pub(crate) fn environments(resolved: &Resolved, launcher: Launcher) -> Environments {
     let home = &resolved.settings.home;
     let variables = resolved.environment.for_tools().into_iter().filter(|(name, _)| is_installer_variable(name));
     Environments::new(EnvironmentSettings {

@@ -12,7 +12,7 @@ use skillz_tool::{HistoryStore, MemoryStore, Tool, ToolKind, ToolName, ToolRunti
 use tokio::sync::{oneshot, watch};
 
 use crate::{
-    CallReply, CodeRuntime, EngineSettings, Exposed, ResourceSource, ResultStore,
+    CallReply, CodeRuntime, EngineSettings, Exposed, Machine, ResourceSource, ResultStore,
     callable::Callable,
     catalogue::RegistryCatalogue,
     consent::Consents,
@@ -67,13 +67,13 @@ pub(crate) struct Inner {
     queue: Queue,
     call_ids: CallIds,
     resources: OnceLock<Arc<dyn ResourceSource>>,
+    machine: OnceLock<Arc<dyn Machine>>,
     view: RwLock<Arc<View>>,
     /// Held while a new view is made, so that views follow each other in order.
     refreshing: Mutex<()>,
     /// Versions that are not in service but were asked for; forgotten at each change.
     older_versions: Mutex<OlderVersions>,
     search: ToolSearch,
-    warnings: RwLock<Vec<String>>,
     changes: watch::Sender<u64>,
     /// Dropped with the engine, which ends the task that follows the registry.
     _alive: oneshot::Sender<()>,
@@ -93,11 +93,11 @@ impl Engine {
             queue: Queue::new(settings.concurrency),
             call_ids: CallIds::new(),
             resources: OnceLock::new(),
+            machine: OnceLock::new(),
             view: RwLock::default(),
             refreshing: Mutex::default(),
             older_versions: Mutex::default(),
             search: ToolSearch::default(),
-            warnings: RwLock::new(settings.warnings.clone()),
             changes: watch::Sender::new(0),
             registry,
             runtimes,
@@ -175,17 +175,17 @@ impl Engine {
         drop(self.inner.resources.set(resources));
     }
 
-    /// Adds a sentence about this machine that whoever lists tools should know, such as a missing sandbox.
-    pub fn warn(&self, sentence: impl Into<String>) {
-        let sentence = sentence.into();
-        let mut warnings = self.inner.warnings.write().unwrap_or_else(PoisonError::into_inner);
-        if !warnings.contains(&sentence) {
-            warnings.push(sentence);
-        }
+    /// Sets who knows what this machine lacks; the first caller wins.
+    pub fn set_machine(&self, machine: Arc<dyn Machine>) {
+        drop(self.inner.machine.set(machine));
     }
 
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        self.inner.warnings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What whoever lists tools should know of this machine.
+    pub(crate) async fn warnings(&self) -> Vec<String> {
+        match self.inner.machine.get() {
+            Some(machine) => machine.warnings().await,
+            None => Vec::new(),
+        }
     }
 
     /// Takes over what the registry has, if it is new: callers, lists and runtimes see it when this returns.

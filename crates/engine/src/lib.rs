@@ -23,6 +23,7 @@ mod host;
 mod inspect;
 mod list;
 mod long;
+mod machine;
 mod pipeline;
 mod policy;
 mod publish;
@@ -48,6 +49,7 @@ pub use exposure::Exposed;
 pub use inspect::{
     CodeLanguage, CodeRequest, CodeRuntimeChoice, Detail, ListRequest, PipelineDefinition, PipelineRequest, VersionAction,
 };
+pub use machine::Machine;
 pub use request::{CallFailure, CallReply, CallRequest, DeleteReport, ExampleCounts, PublishReport, PublishRequest};
 pub use resource::ResourceSource;
 pub use results::{ResultStore, StoredResult};

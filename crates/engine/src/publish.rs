@@ -60,6 +60,9 @@ impl Engine {
         };
         let removed = self.registry().delete(&tool_name).await?;
         self.refresh();
+        if let Some(tool) = &removed {
+            self.discard(tool).await;
+        }
         // Without a list the deletion still stands.
         let versions_kept = self.registry().versions(&tool_name).await.map_or(1, |list| list.versions.len());
         let restore = match removed {
@@ -67,6 +70,14 @@ impl Engine {
             None => "Its folder could not be loaded; it lies in `.trash` of the tools folder, to be repaired by hand".to_owned(),
         };
         Ok(DeleteReport { deleted: name.to_owned(), versions_kept, restore })
+    }
+
+    /// Has the runtime remove what only the deleted tool needed.
+    async fn discard(&self, tool: &Tool) {
+        if let Some(runtime) = self.runtimes().get(&tool.kind()) {
+            let others: Vec<Arc<Tool>> = self.catalog().tools().filter(|other| other.kind() == tool.kind()).cloned().collect();
+            runtime.discard(tool, &others).await;
+        }
     }
 
     /// Has the runtime of a draft's kind make it callable.

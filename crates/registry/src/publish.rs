@@ -42,11 +42,20 @@ struct Ready<'a> {
     time: SystemTime,
 }
 
-/// Publishes. With `edit`, the folder must still be as it was when the edit was staged. Blocks.
-pub(crate) fn publish(layout: &Layout, publication: Publication, edit: Option<&Walk>) -> Result<Arc<Tool>, RegistryError> {
+/// Publishes. With `edit`, the folder must still be as it was when the edit was staged. Does nothing where it is not
+/// `wanted` any more when its turn comes. Blocks.
+pub(crate) fn publish(
+    layout: &Layout,
+    publication: Publication,
+    edit: Option<&Walk>,
+    wanted: &dyn Fn() -> bool,
+) -> Result<Arc<Tool>, RegistryError> {
     let Publication { name, staging, manifest, origin, expected } = publication;
     let ready = Ready::new(layout, &name, origin, &staging, manifest)?;
     let lock = FolderLock::take(layout)?;
+    if !wanted() {
+        return Err(RegistryError::Stopped);
+    }
     swap::recover(layout);
     let standing = Standing::of(layout, &name)?;
     check_expectation(&name, &standing, expected, origin, edit)?;

@@ -76,18 +76,24 @@ impl Registry {
     }
 
     /// Makes a staged folder the current version of its tool, durably; the tool before it becomes an earlier version.
-    /// Once begun it goes on to its end, even if the future is dropped.
+    /// If the future is dropped before its turn has come, nothing is published; once begun it goes on to its end, so
+    /// that whatever is published later comes after it.
     ///
     /// # Errors
     ///
     /// Where something else is there than was expected, the folder is no tool, or the disk refuses. Nothing has
     /// changed then.
     pub async fn publish(&self, publication: Publication) -> Result<Arc<Tool>, RegistryError> {
-        self.blocking(move |shared| {
-            let tool = publish(&shared.layout, publication, None)?;
-            Ok(shared.published(tool))
-        })
-        .await
+        let caller = Arc::new(());
+        let waiting = Arc::downgrade(&caller);
+        let published = self
+            .blocking(move |shared| {
+                let tool = publish(&shared.layout, publication, None, &|| waiting.strong_count() > 0)?;
+                Ok(shared.published(tool))
+            })
+            .await;
+        drop(caller);
+        published
     }
 
     /// Takes a tool out of service and moves its folder, with all versions, to the trash. Gives what was in service;
@@ -191,7 +197,7 @@ impl Registry {
             let edited = name.clone();
             let publication =
                 Publication { name, staging, manifest, origin: skillz_tool::Origin::Edit, expected: Expectation::Anything };
-            match publish(&shared.layout, publication, Some(&walk)) {
+            match publish(&shared.layout, publication, Some(&walk), &|| true) {
                 Ok(tool) => Ok(shared.published(tool)),
                 Err(error) => {
                     drop(held);

@@ -245,6 +245,7 @@ async fn dropping_the_caller_leaves_the_old_or_the_new() {
         // Polled a few times only, then dropped.
         let _ = tokio::time::timeout(std::time::Duration::from_micros(number * 150), attempt).await;
     }
+    // Those that have begun are in place by now or will be before the next; the others never will be.
     let current: u64 = workshop.read("t/main.py").parse().unwrap();
     assert!((1..12).contains(&current));
     let tool = workshop.publish("t", "last").await.unwrap();
