@@ -116,7 +116,7 @@ fn damaged_lines_end_no_session() {
         loop {
             let answer = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())).expect("the session goes on");
             if answer["id"] == id {
-                assert_eq!(answer["result"], json!({}));
+                assert_eq!(answer["result"], json!({}), "{answer}");
                 break;
             }
         }
@@ -132,6 +132,8 @@ fn damaged_requests_end_no_server() {
     let headers = [("mcp-session-id", session.as_str())];
     let mut dice = Dice::new();
     let until = Instant::now() + duration();
+    // No damaged message has such an id, so none is mistaken for the honest call.
+    let mut id = 1_000_000;
     while Instant::now() < until {
         for _ in 0..20 {
             let body = damage(&honest(&mut dice), &mut dice);
@@ -152,8 +154,9 @@ fn damaged_requests_end_no_server() {
             let sent = if dice.roll(5) == 0 { &bytes[..dice.roll(bytes.len())] } else { &bytes[..] };
             drop(server.raw(sent));
         }
-        let answer = server.post("/mcp", &headers, &call(7, "echo"));
-        assert_eq!(answer.event()["id"], 7, "{answer:?}");
+        id += 1;
+        let answer = server.post("/mcp", &headers, &call(id, "echo"));
+        assert_eq!(answer.event()["id"], id, "{answer:?}");
     }
     server.until(|| server.metric("skillz_http_connections ") <= 1);
 }
