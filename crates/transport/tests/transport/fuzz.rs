@@ -19,6 +19,7 @@ const SECONDS: u64 = 3;
 struct Dice(u64);
 
 impl Dice {
+    #[expect(clippy::print_stdout, reason = "a failure can be looked into only with the seed")]
     fn new() -> Self {
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |elapsed| elapsed.as_nanos() as u64) | 1;
         println!("seed {seed}");
@@ -41,7 +42,7 @@ fn duration() -> Duration {
 
 fn honest(dice: &mut Dice) -> Value {
     match dice.roll(9) {
-        0 => call(dice.roll(1_000) as i64, "echo"),
+        0 => call(i64::try_from(dice.roll(1_000)).unwrap(), "echo"),
         1 => json!({"jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": {"cursor": "x", "_meta": modern_meta()}}),
         2 => json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5, "reason": "r"}}),
         3 => json!({"jsonrpc": "2.0", "id": "s", "method": "resources/read", "params": {"uri": "skillz://guide"}}),
