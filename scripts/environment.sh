@@ -21,6 +21,9 @@ cache_folder() { # KIND FILE_WITH_THE_LIST
 
 python_folder=$(cache_folder python "$root/tests/clients/requirements.txt")
 node_folder=$(cache_folder node "$root/tests/clients/package.json")
+# `crates/tool/tests/schema_suite.rs` looks for the same folder.
+schema_suite_version=4.26.0
+schema_suite_folder=$SKILLZ_DEV_CACHE/schema-suite-$schema_suite_version
 
 phase_name=
 phase_start=0

@@ -153,9 +153,13 @@ impl ServerHandler for SkillzServer {
         request: InitializeRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        let result = self.negotiate_initialize(&request)?;
         self.session.opened(self.shared.changes());
-        cx.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        // What counts from now on is the version agreed on, not the one asked for.
+        let mut client = request;
+        client.protocol_version = result.protocol_version.clone();
+        cx.peer.set_peer_info(client);
+        Ok(result)
     }
 
     async fn discover(&self, _cx: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
@@ -179,7 +183,11 @@ impl ServerHandler for SkillzServer {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.ready().await;
-        self.shared.listing.page(&self.shared.engine, form_of(&cx), cursor(request.as_ref()))
+        let mut page = self.shared.listing.page(&self.shared.engine, form_of(&cx), cursor(request.as_ref()))?;
+        for tool in page.tools.iter_mut().filter(|tool| self.shared.fixtures && fixtures::keeps_alternatives(&tool.name)) {
+            *tool = self.get_tool(&tool.name).unwrap_or_else(|| tool.clone());
+        }
+        Ok(page)
     }
 
     async fn call_tool(
