@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::Value;
 use skillz_pipeline::PipelineRuntime;
-use skillz_registry::{Catalog, Registry};
-use skillz_tool::{HistoryStore, MemoryStore, Tool, ToolKind, ToolName, ToolRuntime, Version};
+use skillz_registry::{Catalog, Registry, SkillShelf};
+use skillz_tool::{HistoryStore, MemoryStore, SourceFetcher, Tool, ToolKind, ToolName, ToolRuntime, Version};
 use tokio::sync::{oneshot, watch};
 
 use crate::{
@@ -67,6 +67,8 @@ pub(crate) struct Inner {
     queue: Queue,
     call_ids: CallIds,
     resources: OnceLock<Arc<dyn ResourceSource>>,
+    fetcher: OnceLock<Arc<dyn SourceFetcher>>,
+    skills: SkillShelf,
     view: RwLock<Arc<View>>,
     /// Held while a new view is made, so that views follow each other in order.
     refreshing: Mutex<()>,
@@ -93,6 +95,8 @@ impl Engine {
             queue: Queue::new(settings.concurrency),
             call_ids: CallIds::new(),
             resources: OnceLock::new(),
+            fetcher: OnceLock::new(),
+            skills: SkillShelf::new(settings.home.join("skills")),
             view: RwLock::default(),
             refreshing: Mutex::default(),
             older_versions: Mutex::default(),
@@ -175,6 +179,16 @@ impl Engine {
         drop(self.inner.resources.set(resources));
     }
 
+    /// Sets what fetches sources to import from; the first caller wins.
+    pub fn set_fetcher(&self, fetcher: Arc<dyn SourceFetcher>) {
+        drop(self.inner.fetcher.set(fetcher));
+    }
+
+    /// The knowledge skills of this home.
+    pub fn skills(&self) -> &SkillShelf {
+        &self.inner.skills
+    }
+
     /// Adds a sentence about this machine that whoever lists tools should know, such as a missing sandbox.
     pub fn warn(&self, sentence: impl Into<String>) {
         let sentence = sentence.into();
@@ -235,6 +249,15 @@ impl Engine {
 
     pub(crate) fn resources(&self) -> Option<&Arc<dyn ResourceSource>> {
         self.inner.resources.get()
+    }
+
+    pub(crate) fn fetcher(&self) -> Option<&Arc<dyn SourceFetcher>> {
+        self.inner.fetcher.get()
+    }
+
+    /// Tells whoever follows the lists that there is something new which is no tool.
+    pub(crate) fn note_change(&self) {
+        self.inner.changes.send_modify(|number| *number += 1);
     }
 
     pub(crate) fn consents(&self) -> &Consents {

@@ -6,8 +6,9 @@ use skillz_tool::{Tool, ToolName, Version};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
-    Catalog, Expectation, Generation, Publication, RegistryError, RegistryEvent, StagedEdit, StagedVersion, StagingDirectory,
-    VersionList, diff, edit, publish::publish, shared::Shared, trash, tree, versions::KnownVersions, watch as watcher,
+    Catalog, Expectation, Generation, Publication, RegistryError, RegistryEvent, StagedEdit, StagedFolder, StagedVersion,
+    StagingDirectory, VersionList, diff, edit, publish::publish, shared::Shared, trash, tree, versions::KnownVersions,
+    watch as watcher,
 };
 
 /// Pause between two looks at another process's lock.
@@ -73,6 +74,11 @@ impl Registry {
     /// Makes an empty staging folder.
     pub async fn stage(&self) -> Result<StagingDirectory, RegistryError> {
         self.blocking(|shared| StagingDirectory::make(&shared.layout)).await
+    }
+
+    /// Copies a folder from anywhere to a staging folder, with all files that belong to a version.
+    pub async fn stage_folder(&self, from: PathBuf) -> Result<StagedFolder, RegistryError> {
+        self.blocking(move |shared| StagedFolder::make(&shared.layout, &from)).await
     }
 
     /// Makes a staged folder the current version of its tool, durably; the tool before it becomes an earlier version.

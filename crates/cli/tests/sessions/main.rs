@@ -15,6 +15,7 @@ mod arguments;
 mod commands;
 mod crash;
 mod doctor;
+mod importing;
 mod install;
 mod life;
 mod names;
