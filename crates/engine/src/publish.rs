@@ -130,8 +130,7 @@ impl Engine {
     async fn next_version(&self, name: &ToolName, current: Option<&Tool>, manifest: &Manifest) -> Version {
         let asked: Option<Version> = manifest.version.as_ref().and_then(|version| version.parse().ok());
         // Deleted tools count too: their numbering goes on.
-        let known = self.registry().versions(name).await.map(|list| list.versions).unwrap_or_default();
-        let Some(highest) = known.iter().map(|entry| entry.version).max() else { return asked.unwrap_or(Version::FIRST) };
+        let Some(highest) = self.registry().highest_version(name).await else { return asked.unwrap_or(Version::FIRST) };
         asked.filter(|asked| *asked > highest).unwrap_or_else(|| {
             let old = current.map(|tool| tool.manifest.input_schema.as_ref());
             highest.next(old.is_some_and(|old| breaks_callers(old, manifest.input_schema.as_ref())))

@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod folders;
 mod front_matter;
+mod handover;
 mod hash;
 mod layout;
 mod live;

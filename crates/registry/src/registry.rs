@@ -7,7 +7,11 @@ use tokio::sync::{broadcast, watch};
 
 use crate::{
     Catalog, Expectation, Generation, Publication, RegistryError, RegistryEvent, StagedEdit, StagedFolder, StagedVersion,
-    StagingDirectory, VersionList, diff, edit, publish::publish, shared::Shared, trash, tree, versions::KnownVersions,
+    StagingDirectory, VersionList, diff, edit,
+    publish::publish,
+    shared::Shared,
+    trash, tree,
+    versions::{self, KnownVersions},
     watch as watcher,
 };
 
@@ -124,6 +128,16 @@ impl Registry {
             Ok(VersionList { current: known.current.map(|tool| tool.version), name, versions })
         })
         .await
+    }
+
+    /// The highest number that a tool was ever given, deleted versions included; costs no reading of versions.
+    pub async fn highest_version(&self, name: &ToolName) -> Option<Version> {
+        let name = name.clone();
+        let found = self.blocking(move |shared| {
+            let current = shared.snapshot().get(name.as_str()).map(|tool| tool.version);
+            Ok(versions::highest(&shared.layout, &name, current))
+        });
+        found.await.ok().flatten()
     }
 
     /// One version of a tool, ready to be called; the current one comes from the catalog.

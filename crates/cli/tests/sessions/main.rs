@@ -26,6 +26,7 @@ mod sharing;
 mod start;
 mod stdin;
 mod surface;
+mod toolbox;
 
 use std::path::Path;
 
