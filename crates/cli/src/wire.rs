@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use skillz_config::{Environment, Exposure, ForwardEnvironment, LimitCaps, PolicyMode, Resolved, Sandbox, Settings};
 use skillz_engine::{Engine, EngineParts, EngineSettings, Policy};
 use skillz_environments::{EnvironmentSettings, Environments, is_installer_variable};
+use skillz_import::{ImportSettings, Importer};
 use skillz_process::Launcher;
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
@@ -47,6 +48,7 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     let scripts = ScriptRuntime::new(script_settings(resolved, launcher.clone(), environments.clone()));
     runtimes.insert(ToolKind::Script, Arc::new(scripts));
     let search = search_path(&resolved.environment);
+    let importer = Importer::new(import_settings(resolved, launcher.clone()));
     let programs = Programs::new(binary()?, launcher.clone(), environments, search, settings.home.join("cache").join("code"));
     let engine = Engine::new(EngineParts {
         registry,
@@ -57,6 +59,7 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
         settings: engine_settings(resolved),
     });
     engine.set_machine(Arc::new(ThisMachine { launcher: launcher.clone() }));
+    engine.set_fetcher(Arc::new(importer));
     Ok(Parts { engine, launcher, memory, old_memory: settings.tools_dir.join(".memory.db") })
 }
 
@@ -126,6 +129,21 @@ fn wasm_settings(resolved: &Resolved, launcher: Launcher) -> WasmSettings {
             download_environment: environment.for_downloads(),
         },
         ..WasmSettings::new(resolved.settings.home.join("cache"), launcher)
+    }
+}
+
+fn import_settings(resolved: &Resolved, launcher: Launcher) -> ImportSettings {
+    let environment = &resolved.environment;
+    let mut variables = environment.for_downloads();
+    variables.extend(environment.path("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK".into(), socket.into_os_string())));
+    ImportSettings {
+        scratch: resolved.settings.home.join("cache").join("imports"),
+        launcher,
+        search_path: environment.search_path(),
+        user_home: environment.home(),
+        working_directory: environment.current_directory().to_owned(),
+        variables,
+        github_api: resolved.settings.import.github_api.clone(),
     }
 }
 

@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::Value;
 use skillz_pipeline::PipelineRuntime;
-use skillz_registry::{Catalog, Registry};
-use skillz_tool::{HistoryStore, MemoryStore, Tool, ToolKind, ToolName, ToolRuntime, Version};
+use skillz_registry::{Catalog, Registry, SkillShelf};
+use skillz_tool::{HistoryStore, MemoryStore, SourceFetcher, Tool, ToolKind, ToolName, ToolRuntime, Version};
 use tokio::sync::{oneshot, watch};
 
 use crate::{
@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     call_ids: CallIds,
     resources: OnceLock<Arc<dyn ResourceSource>>,
     machine: OnceLock<Arc<dyn Machine>>,
+    fetcher: OnceLock<Arc<dyn SourceFetcher>>,
+    skills: SkillShelf,
     view: RwLock<Arc<View>>,
     /// Held while a new view is made, so that views follow each other in order.
     refreshing: Mutex<()>,
@@ -94,6 +96,8 @@ impl Engine {
             call_ids: CallIds::new(),
             resources: OnceLock::new(),
             machine: OnceLock::new(),
+            fetcher: OnceLock::new(),
+            skills: SkillShelf::new(settings.home.join("skills")),
             view: RwLock::default(),
             refreshing: Mutex::default(),
             older_versions: Mutex::default(),
@@ -180,6 +184,16 @@ impl Engine {
         drop(self.inner.machine.set(machine));
     }
 
+    /// Sets what fetches sources to import from; the first caller wins.
+    pub fn set_fetcher(&self, fetcher: Arc<dyn SourceFetcher>) {
+        drop(self.inner.fetcher.set(fetcher));
+    }
+
+    /// The knowledge skills of this home.
+    pub fn skills(&self) -> &SkillShelf {
+        &self.inner.skills
+    }
+
     /// What whoever lists tools should know of this machine.
     pub(crate) async fn warnings(&self) -> Vec<String> {
         match self.inner.machine.get() {
@@ -235,6 +249,15 @@ impl Engine {
 
     pub(crate) fn resources(&self) -> Option<&Arc<dyn ResourceSource>> {
         self.inner.resources.get()
+    }
+
+    pub(crate) fn fetcher(&self) -> Option<&Arc<dyn SourceFetcher>> {
+        self.inner.fetcher.get()
+    }
+
+    /// Tells whoever follows the lists that there is something new which is no tool.
+    pub(crate) fn note_change(&self) {
+        self.inner.changes.send_modify(|number| *number += 1);
     }
 
     pub(crate) fn consents(&self) -> &Consents {

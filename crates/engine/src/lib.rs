@@ -20,6 +20,8 @@ mod find;
 mod folders;
 mod follow;
 mod host;
+mod import;
+mod import_report;
 mod inspect;
 mod list;
 mod long;
@@ -46,6 +48,7 @@ pub use client::{ClientPort, NoClient};
 pub use code::{CodeRun, CodeRuntime};
 pub use engine::{Engine, EngineParts};
 pub use exposure::Exposed;
+pub use import::ImportRequest;
 pub use inspect::{
     CodeLanguage, CodeRequest, CodeRuntimeChoice, Detail, ListRequest, PipelineDefinition, PipelineRequest, VersionAction,
 };
@@ -54,3 +57,4 @@ pub use request::{CallFailure, CallReply, CallRequest, DeleteReport, ExampleCoun
 pub use resource::ResourceSource;
 pub use results::{ResultStore, StoredResult};
 pub use settings::{Concurrency, EngineSettings, Exposure, Policy, PolicyMode};
+pub use skillz_registry::{Skill, SkillShelf};

@@ -6,8 +6,13 @@ use skillz_tool::{Tool, ToolName, Version};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
-    Catalog, Expectation, Generation, Publication, RegistryError, RegistryEvent, StagedEdit, StagedVersion, StagingDirectory,
-    VersionList, diff, edit, publish::publish, shared::Shared, trash, tree, versions::KnownVersions, watch as watcher,
+    Catalog, Expectation, Generation, Publication, RegistryError, RegistryEvent, StagedEdit, StagedFolder, StagedVersion,
+    StagingDirectory, VersionList, diff, edit,
+    publish::publish,
+    shared::Shared,
+    trash, tree,
+    versions::{self, KnownVersions},
+    watch as watcher,
 };
 
 /// Pause between two looks at another process's lock.
@@ -75,6 +80,11 @@ impl Registry {
         self.blocking(|shared| StagingDirectory::make(&shared.layout)).await
     }
 
+    /// Copies a folder from anywhere to a staging folder, with all files that belong to a version.
+    pub async fn stage_folder(&self, from: PathBuf) -> Result<StagedFolder, RegistryError> {
+        self.blocking(move |shared| StagedFolder::make(&shared.layout, &from)).await
+    }
+
     /// Makes a staged folder the current version of its tool, durably; the tool before it becomes an earlier version.
     /// If the future is dropped before its turn has come, nothing is published; once begun it goes on to its end, so
     /// that whatever is published later comes after it.
@@ -124,6 +134,16 @@ impl Registry {
             Ok(VersionList { current: known.current.map(|tool| tool.version), name, versions })
         })
         .await
+    }
+
+    /// The highest number that a tool was ever given, deleted versions included; costs no reading of versions.
+    pub async fn highest_version(&self, name: &ToolName) -> Option<Version> {
+        let name = name.clone();
+        let found = self.blocking(move |shared| {
+            let current = shared.snapshot().get(name.as_str()).map(|tool| tool.version);
+            Ok(versions::highest(&shared.layout, &name, current))
+        });
+        found.await.ok().flatten()
     }
 
     /// One version of a tool, ready to be called; the current one comes from the catalog.

@@ -16,6 +16,7 @@ mod commands;
 mod crash;
 mod doctor;
 mod http;
+mod importing;
 mod install;
 mod life;
 mod names;
@@ -26,6 +27,7 @@ mod sharing;
 mod start;
 mod stdin;
 mod surface;
+mod toolbox;
 
 use std::path::Path;
 
