@@ -21,6 +21,9 @@ cache_folder() { # KIND FILE_WITH_THE_LIST
 
 python_folder=$(cache_folder python "$root/tests/clients/requirements.txt")
 node_folder=$(cache_folder node "$root/tests/clients/package.json")
+# Servers that are imported; apart, since they want other versions of the same libraries.
+upstream_python_folder=$(cache_folder upstream-python "$root/tests/upstreams/requirements.txt")
+upstream_node_folder=$(cache_folder upstream-node "$root/tests/upstreams/package.json")
 
 phase_name=
 phase_start=0

@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Import tools from elsewhere.
     Import(commands::absent::AbsentArguments),
     /// Manage imported MCP servers.
-    Servers(commands::absent::AbsentArguments),
+    Servers(commands::servers::ServersArguments),
     /// Manage services that tools need.
     Services(commands::absent::AbsentArguments),
 }

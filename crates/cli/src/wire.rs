@@ -9,12 +9,13 @@ use skillz_environments::{EnvironmentSettings, Environments, is_installer_variab
 use skillz_process::Launcher;
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
+use skillz_runtime_upstream::{ImportedServers, UpstreamRuntime};
 use skillz_runtime_wasm::{ToolchainSettings, WasmRuntime, WasmSettings};
 use skillz_sandbox::SandboxKind;
 use skillz_store::{HistorySettings, LibsqlHistory, LibsqlMemory, MemoryLocation};
 use skillz_tool::{Limits, ToolKind, ToolRuntime};
 
-use crate::code::Programs;
+use crate::{code::Programs, upstreams};
 
 /// What the parts are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     let scripts = ScriptRuntime::new(script_settings(resolved, launcher.clone(), environments.clone()));
     runtimes.insert(ToolKind::Script, Arc::new(scripts));
     let search = search_path(&resolved.environment);
+    let servers = ImportedServers::open(upstreams::settings(resolved, launcher.clone(), purpose));
+    runtimes.insert(ToolKind::Mcp, Arc::new(UpstreamRuntime::new(servers.clone())));
     let programs = Programs::new(binary()?, launcher, environments, search, settings.home.join("cache").join("code"));
     let engine = Engine::new(EngineParts {
         registry,
@@ -53,6 +56,7 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
         memory: Arc::clone(&memory) as _,
         history,
         code: Some(Arc::new(programs)),
+        upstreams: Some(Arc::new(servers)),
         settings: engine_settings(resolved),
     });
     Ok(Parts { engine, memory, old_memory: settings.tools_dir.join(".memory.db") })
@@ -158,6 +162,7 @@ fn engine_settings(resolved: &Resolved) -> EngineSettings {
             network: policy_mode(settings.policy.network),
             folders: settings.policy.fs.map(policy_mode),
             environment: policy_mode(settings.policy.env),
+            servers: settings.policy.servers.map(policy_mode),
         },
         caps: caps(&settings.limits),
         exposure: match settings.expose {

@@ -25,6 +25,8 @@ mod sharing;
 mod start;
 mod stdin;
 mod surface;
+mod upstream_faults;
+mod upstreams;
 
 use std::path::Path;
 
