@@ -59,9 +59,12 @@ def plain(model) -> dict:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+differences: list[str] = []
+
+
 def same(what: str, through: object, directly: object) -> None:
     if through != directly:
-        sys.exit(f"{what} differs:\n  directly: {json.dumps(directly)[:2000]}\n  through:  {json.dumps(through)[:2000]}")
+        differences.append(f"{what} differs:\n  directly: {json.dumps(directly)[:1000]}\n  through:  {json.dumps(through)[:1000]}")
 
 
 async def main(case: dict) -> None:
@@ -78,6 +81,8 @@ async def main(case: dict) -> None:
             entries = {tool["mcp_server"]["tool"]: tool for tool in listed["mcp"]}
             same("the list of tools", sorted(entries), sorted(originals))
             for original, tool in originals.items():
+                if original not in entries:
+                    continue
                 said, kept = plain(tool), entries[original]
                 same(f"the input schema of {original}", kept["input_schema"], said["inputSchema"])
                 same(f"the output schema of {original}", kept.get("output_schema"), said.get("outputSchema"))
@@ -90,6 +95,8 @@ async def main(case: dict) -> None:
                 through = plain(await proxy.call_tool(entries[tool]["name"], arguments))
                 # Failures of the protocol's own are told as results, which a model can read.
                 same(f"the result of {tool}", through, directly)
+    if differences:
+        sys.exit("\n".join(differences))
     print(f"{len(originals)} tools, {len(case['calls'])} calls")
 
 

@@ -16,7 +16,7 @@ pub(crate) fn settings(resolved: &Resolved, launcher: Launcher, purpose: Purpose
     let home = &resolved.settings.home;
     let search = search_path(environment);
     let roots = resolved.operator_roots();
-    let working_directory = roots.first().cloned().or_else(|| environment.home()).unwrap_or_else(|| home.clone());
+    let working_directory = roots.into_iter().next().or_else(|| environment.home()).unwrap_or_else(|| home.clone());
     UpstreamSettings {
         directory: home.join("servers"),
         data_directory: home.join("servers"),
@@ -24,7 +24,6 @@ pub(crate) fn settings(resolved: &Resolved, launcher: Launcher, purpose: Purpose
         environment: environment.for_tools(),
         search_path: search.places(),
         find_program: find_program(Interpreters::new(search)),
-        roots,
         working_directory,
         start: match purpose {
             Purpose::Serve => Start::AtOnce,

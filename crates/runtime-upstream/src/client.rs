@@ -62,7 +62,7 @@ async fn shake_hands(connection: &Arc<Connection>, result: &Value) -> Result<Gre
         return Err(RequestError::Senseless("The server's answer to `initialize` names no `protocolVersion`".to_owned()));
     };
     connection.set_era(Era::Handshake(protocol.to_owned()));
-    connection.notify("notifications/initialized", Value::Null).await?;
+    connection.notify("notifications/initialized", Map::new()).await?;
     Ok(Greeting {
         protocol: protocol.to_owned(),
         server: result.get("serverInfo").cloned(),
@@ -97,6 +97,7 @@ pub(crate) async fn list_tools(connection: &Arc<Connection>) -> Result<Vec<Known
         cursors.push(next.to_owned());
     }
     tools.truncate(MOST_TOOLS);
+    connection.link().learn(&tools);
     Ok(tools)
 }
 

@@ -84,7 +84,7 @@ impl Server {
         let command = self.command(command).map_err(unusable)?;
         let child = self.settings.launcher.spawn(command).await.map_err(|error| LinkError::Over(error.to_string()))?;
         let (link, pipes) = Pipes::new(child, tail, self.secrets.clone());
-        let connection = Connection::new(Link::Stdio(link), self.roots());
+        let connection = Connection::new(Link::Stdio(link));
         self.tasks.spawn(pipes.drive(Arc::clone(&connection), session.clone()));
         let greeting = client::greet(&connection).await?;
         self.follow_changes(&connection, &greeting, session);
@@ -98,7 +98,7 @@ impl Server {
     ) -> Result<(Arc<Connection>, Greeting), RequestError> {
         let headers = request_headers(self.secrets.headers.iter());
         let link = HttpLink::new(self.http.get()?.clone(), url, headers);
-        let connection = Connection::new(Link::Http(link), self.roots());
+        let connection = Connection::new(Link::Http(link));
         let greeting = client::greet(&connection).await?;
         self.follow_changes(&connection, &greeting, session);
         if matches!(connection.era(), Some(Era::Handshake(_))) {
@@ -124,7 +124,7 @@ impl Server {
     ) -> Result<(Arc<Connection>, Greeting), RequestError> {
         let headers = request_headers(self.secrets.headers.iter());
         let (link, stream) = SseLink::open(self.http.get()?.clone(), url, headers).await?;
-        let connection = Connection::new(Link::Sse(link), self.roots());
+        let connection = Connection::new(Link::Sse(link));
         let (own, session) = (Arc::clone(&connection), session.clone());
         self.tasks.spawn(async move { session.run_until_cancelled(follow_events(stream, own)).await });
         let greeting = client::greet(&connection).await?;

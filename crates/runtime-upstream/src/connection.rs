@@ -53,8 +53,6 @@ pub(crate) struct Connection {
     list_changes: watch::Sender<u64>,
     /// The server's open questions by their id.
     pub(crate) questions: Mutex<HashMap<String, CancellationToken>>,
-    /// The roots that the server is told outside of a call.
-    pub(crate) roots: Value,
 }
 
 #[derive(Default)]
@@ -69,7 +67,7 @@ struct Pending {
 }
 
 impl Connection {
-    pub(crate) fn new(link: Link, roots: Value) -> Arc<Self> {
+    pub(crate) fn new(link: Link) -> Arc<Self> {
         Arc::new(Self {
             link,
             era: OnceLock::new(),
@@ -78,7 +76,6 @@ impl Connection {
             closed: CancellationToken::new(),
             list_changes: watch::Sender::new(0),
             questions: Mutex::default(),
-            roots,
         })
     }
 
@@ -142,9 +139,8 @@ impl Connection {
         }
         let mut withdrawal = Withdrawal { connection: self, id, tells: method != "initialize" };
         self.add_meta(&mut params, id, call.is_some_and(|call| call.wants_progress));
-        let name = params.get("name").and_then(Value::as_str).map(str::to_owned);
-        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let outgoing = Outgoing { id: Some(id), method: Some(method), name, body: message.to_string().into_bytes() };
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": &params}).to_string().into_bytes();
+        let outgoing = Outgoing { id: Some(id), about: Some((method, &params)), body };
         let carried = self.link.carry(self, outgoing);
         tokio::pin!(answered);
         let answer = tokio::select! {
@@ -162,18 +158,18 @@ impl Connection {
     }
 
     /// Sends a note.
-    pub(crate) async fn notify(self: &Arc<Self>, method: &str, params: Value) -> Result<(), LinkError> {
+    pub(crate) async fn notify(self: &Arc<Self>, method: &str, params: Map<String, Value>) -> Result<(), LinkError> {
         let mut message = json!({"jsonrpc": "2.0", "method": method});
-        if let (Some(object), false) = (message.as_object_mut(), params.is_null()) {
-            object.insert("params".to_owned(), params);
+        if let (Some(object), false) = (message.as_object_mut(), params.is_empty()) {
+            object.insert("params".to_owned(), json!(params));
         }
-        let outgoing = Outgoing { id: None, method: Some(method), name: None, body: message.to_string().into_bytes() };
+        let outgoing = Outgoing { id: None, about: Some((method, &params)), body: message.to_string().into_bytes() };
         self.link.carry(self, outgoing).await
     }
 
     /// Answers a question of the server.
     pub(crate) async fn answer(self: &Arc<Self>, message: &Value) -> Result<(), LinkError> {
-        let outgoing = Outgoing { id: None, method: None, name: None, body: message.to_string().into_bytes() };
+        let outgoing = Outgoing { id: None, about: None, body: message.to_string().into_bytes() };
         self.link.carry(self, outgoing).await
     }
 
@@ -312,7 +308,8 @@ impl Drop for Withdrawal<'_> {
         // Without a runtime there is no connection either.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
-            let params = json!({"requestId": id, "reason": "The call was cancelled"});
+            let reason = json!("The call was cancelled");
+            let params = Map::from_iter([("requestId".to_owned(), json!(id)), ("reason".to_owned(), reason)]);
             let _ = tokio::time::timeout(NOTE_PATIENCE, connection.notify("notifications/cancelled", params)).await;
         });
     }

@@ -20,7 +20,7 @@ type Refusal = (i64, String);
 
 /// What this side can do, whichever client it will be for.
 pub(crate) fn capabilities() -> Value {
-    json!({"elicitation": {"form": {}}, "sampling": {}, "roots": {}})
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}})
 }
 
 /// Who this side is.
@@ -70,7 +70,8 @@ async fn respond(connection: &Connection, method: &str, params: &Value, carrier:
     };
     match connection.call_for(related(params, carrier), needed) {
         Some(call) => ask(&call, method, params).await,
-        None if method == "roots/list" => Ok(connection.roots.clone()),
+        // Some servers take roots for all that they may touch; nobody's are not everybody's.
+        None if method == "roots/list" => Ok(json!({"roots": []})),
         None => Err((INTERNAL_ERROR, format!("`{method}` needs a running call, whose client is then asked, and there is none"))),
     }
 }
@@ -79,17 +80,10 @@ async fn respond(connection: &Connection, method: &str, params: &Value, carrier:
 pub(crate) async fn ask(call: &RunningCall, method: &str, params: &Value) -> Result<Value, Refusal> {
     let asked = async {
         let answer = match method {
-            "elicitation/create" if params.get("mode").is_some_and(|mode| mode != "form") => {
-                return Err((INVALID_PARAMS, "This client shows forms only (`mode: form`)".to_owned()));
-            }
             "elicitation/create" => {
-                let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
-                let schema =
-                    params.get("requestedSchema").cloned().unwrap_or_else(|| json!({"type": "object", "properties": {}}));
-                call.host
-                    .ask_user(message, schema)
-                    .await
-                    .and_then(|answer| serde_json::to_value(answer).map_err(ToolError::internal))
+                let (message, schema) = form(params).map_err(|reason| (INVALID_PARAMS, reason))?;
+                let answer = call.host.ask_user(&message, schema).await;
+                answer.and_then(|answer| serde_json::to_value(answer).map_err(ToolError::internal))
             }
             "sampling/createMessage" => call.host.sample(params.clone()).await,
             "roots/list" => call.host.roots().await,
@@ -100,6 +94,23 @@ pub(crate) async fn ask(call: &RunningCall, method: &str, params: &Value) -> Res
     tokio::select! {
         answer = asked => answer,
         () = call.ended.cancelled() => Err((INTERNAL_ERROR, "The call that this belongs to is over".to_owned())),
+    }
+}
+
+/// What the user is asked. An address to open is shown as a form without fields, which every client that asks can show.
+fn form(params: &Value) -> Result<(String, Value), String> {
+    let message = params.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match params.get("mode").and_then(Value::as_str) {
+        None | Some("form") => {
+            let schema = params.get("requestedSchema").cloned();
+            Ok((message, schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}))))
+        }
+        Some("url") => {
+            let address = params.get("url").and_then(Value::as_str).ok_or("A question of the mode `url` needs a `url`")?;
+            let message = format!("{message}\n\nOpen this address, if you trust it, and then accept: {address}");
+            Ok((message, json!({"type": "object", "properties": {}})))
+        }
+        Some(other) => Err(format!("This client does not know the mode `{other}` of `elicitation/create`")),
     }
 }
 

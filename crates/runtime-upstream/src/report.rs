@@ -35,7 +35,7 @@ pub(crate) fn entry(server: &Server, all: &UpstreamTools) -> Value {
             add("state", json!("connecting"));
             add("seconds", json!(since.elapsed().as_secs()));
         }
-        Phase::Ready { connection, greeting, listed } => {
+        Phase::Ready { connection, greeting, listed, .. } => {
             add("state", json!(if *listed { "ready" } else { "listing tools" }));
             add("transport", json!(connection.link().name()));
             add("protocol", json!(greeting.protocol));

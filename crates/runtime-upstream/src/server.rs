@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
 use skillz_tool::{ErrorKind, ServerDefinition, ToolError};
 use tokio::{
     sync::{Notify, watch},
@@ -35,6 +34,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const HEALTHY: Duration = Duration::from_secs(60);
 /// A call waits for a server that is tried again within this time.
 const PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long a call waits for a server that has just come up to settle down.
+const SETTLING: Duration = Duration::from_secs(2);
 /// How long further notes of changes are waited for before the list is read anew.
 const GATHER: Duration = Duration::from_millis(50);
 
@@ -45,7 +46,7 @@ pub(crate) enum Phase {
     /// On the way to its first word; there is no deadline.
     Connecting { since: Instant },
     /// It answers. Its tools may not be read yet.
-    Ready { connection: Arc<Connection>, greeting: Greeting, listed: bool },
+    Ready { connection: Arc<Connection>, greeting: Greeting, listed: bool, since: Instant },
     /// Lost, until the next try.
     Down { failure: Failure, retry_at: Instant, failures: u32 },
     /// Taken away.
@@ -153,22 +154,20 @@ impl Server {
         tail
     }
 
-    /// The roots that it is told outside of a call.
-    pub(crate) fn roots(&self) -> Value {
-        let roots = self.settings.roots.iter().filter_map(|root| {
-            let uri = reqwest::Url::from_file_path(root).ok()?;
-            Some(json!({"uri": uri.as_str(), "name": root.file_name()?.to_string_lossy()}))
-        });
-        json!({"roots": roots.collect::<Vec<_>>()})
-    }
-
     /// The conversation with it, as soon as there is one. A server that is down and not tried again soon is an error.
     pub(crate) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ToolError> {
         self.start();
         let mut phases = self.phase.subscribe();
         loop {
+            let mut patience = None;
             match &*phases.borrow_and_update() {
-                Phase::Ready { connection, .. } if !connection.is_closed() => return Ok(Arc::clone(connection)),
+                Phase::Ready { connection, listed, since, .. } if !connection.is_closed() => {
+                    // Servers ask about their surroundings first, which is nothing of the call's; a slow list holds up nobody.
+                    if *listed || since.elapsed() >= SETTLING {
+                        return Ok(Arc::clone(connection));
+                    }
+                    patience = Some(*since + SETTLING);
+                }
                 Phase::Down { failure, retry_at, .. } if *retry_at > Instant::now() + PATIENCE => {
                     return Err(self.unavailable(failure));
                 }
@@ -180,7 +179,11 @@ impl Server {
                 }
                 _ => {}
             }
-            if phases.changed().await.is_err() {
+            let changed = match patience {
+                Some(end) => tokio::time::timeout_at(end, phases.changed()).await.unwrap_or(Ok(())),
+                None => phases.changed().await,
+            };
+            if changed.is_err() {
                 return Err(ToolError::new(ErrorKind::Unavailable, format!("The imported server `{}` is gone", self.name)));
             }
         }
@@ -296,7 +299,7 @@ impl Server {
         let _closing = Closing(Arc::clone(&connection));
         let since = Instant::now();
         let mut changes = connection.list_changes();
-        let ready = |listed| Phase::Ready { connection: Arc::clone(&connection), greeting: greeting.clone(), listed };
+        let ready = |listed| Phase::Ready { connection: Arc::clone(&connection), greeting: greeting.clone(), listed, since };
         self.phase.send_replace(ready(false));
         loop {
             changes.mark_unchanged();

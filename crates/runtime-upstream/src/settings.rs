@@ -20,8 +20,6 @@ pub struct UpstreamSettings {
     pub search_path: Vec<PathBuf>,
     /// Finds the program of a command.
     pub find_program: FindProgram,
-    /// Roots that a server is told when it asks outside of a call.
-    pub roots: Vec<PathBuf>,
     /// Where local servers are started.
     pub working_directory: PathBuf,
     /// When servers are started.

@@ -26,6 +26,7 @@ mod start;
 mod stdin;
 mod surface;
 mod upstream_faults;
+mod upstream_http;
 mod upstreams;
 
 use std::path::Path;

@@ -16,7 +16,7 @@ use crate::{
 #[test]
 fn six_servers_of_which_five_misbehave() {
     let home = Home::new();
-    let mut server = server(&home);
+    let mut server = Run::new(skillz(), &home).variable("SKILLZ_EXPOSE", "all").connect(Era::NEWEST_HANDSHAKE);
     server.value("import_mcp", fake("good", &[]));
     let write = |name: &str, definition: Value| {
         let file = home.path().join(format!("servers/{name}.json"));

@@ -12,7 +12,7 @@ use reqwest::{
 };
 use serde_json::Value;
 
-use super::{MESSAGE_LENGTH, Outgoing, clients, events::EventStream};
+use super::{MESSAGE_LENGTH, Outgoing, clients, events::EventStream, marked::MarkedArguments};
 use crate::{
     connection::{Connection, Era},
     error::LinkError,
@@ -35,18 +35,21 @@ pub(crate) struct HttpLink {
     url: Url,
     headers: HeaderMap,
     session: OnceLock<HeaderValue>,
+    pub(super) marked: MarkedArguments,
 }
 
 impl HttpLink {
     pub(crate) fn new(client: Client, url: Url, headers: HeaderMap) -> Self {
-        Self { client, url, headers, session: OnceLock::new() }
+        Self { client, url, headers, session: OnceLock::new(), marked: MarkedArguments::default() }
     }
 
     /// Posts a message, and takes in what comes back.
     pub(crate) async fn carry(&self, connection: &Arc<Connection>, message: Outgoing<'_>) -> Result<(), LinkError> {
         let id = message.id;
         let request = self.prepare(self.client.post(self.url.clone()), connection);
-        let request = name_headers(request, connection, &message)
+        let about = message.about.filter(|_| matches!(connection.era(), Some(Era::Stateless(_))));
+        let request = request
+            .headers(about.map(|(method, params)| self.marked.headers(method, params)).unwrap_or_default())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .body(message.body);
@@ -180,16 +183,6 @@ fn take_event(connection: &Arc<Connection>, data: &str, carrier: Option<u64>) {
     // Events without data only mark a place in the stream.
     if let Ok(message) = serde_json::from_str(data) {
         connection.receive(message, carrier);
-    }
-}
-
-/// What stateless servers want to see of a message without reading it.
-fn name_headers(request: RequestBuilder, connection: &Connection, message: &Outgoing<'_>) -> RequestBuilder {
-    let (Some(Era::Stateless(_)), Some(method)) = (connection.era(), message.method) else { return request };
-    let request = request.header("mcp-method", method);
-    match message.name.as_deref().and_then(|name| HeaderValue::from_str(name).ok()) {
-        Some(name) => request.header("mcp-name", name),
-        None => request,
     }
 }
 

@@ -3,17 +3,20 @@
 mod clients;
 mod events;
 mod http;
+mod marked;
 mod sse;
 mod stdio;
 
 use std::sync::Arc;
+
+use serde_json::{Map, Value};
 
 pub(crate) use clients::{HttpClient, headers as request_headers};
 pub(crate) use http::HttpLink;
 pub(crate) use sse::{SseLink, follow as follow_events};
 pub(crate) use stdio::{Pipes, StdioLink, Tail};
 
-use crate::{connection::Connection, error::LinkError};
+use crate::{connection::Connection, error::LinkError, known::KnownTool};
 
 /// Longest message of a server, in bytes: more is noise or an attack.
 pub(crate) const MESSAGE_LENGTH: usize = 16 << 20;
@@ -22,10 +25,8 @@ pub(crate) const MESSAGE_LENGTH: usize = 16 << 20;
 pub(crate) struct Outgoing<'a> {
     /// A request's id; notes and answers have none.
     pub(crate) id: Option<u64>,
-    /// The method; answers have none.
-    pub(crate) method: Option<&'a str>,
-    /// The name of what a request is about.
-    pub(crate) name: Option<String>,
+    /// Method and parameters; answers have none.
+    pub(crate) about: Option<(&'a str, &'a Map<String, Value>)>,
     /// The message itself.
     pub(crate) body: Vec<u8>,
 }
@@ -52,6 +53,13 @@ impl Link {
     /// Whether it is Streamable HTTP.
     pub(crate) fn is_http(&self) -> bool {
         matches!(self, Self::Http(_))
+    }
+
+    /// Takes note of what tools want to see in headers.
+    pub(crate) fn learn(&self, tools: &[KnownTool]) {
+        if let Self::Http(link) = self {
+            link.marked.learn(tools);
+        }
     }
 
     /// Its name, as states tell it.
