@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Import tools and skills from a repository, gist, archive or folder.
     Import(commands::import::ImportArguments),
     /// Manage imported MCP servers.
-    Servers(commands::absent::AbsentArguments),
+    Servers(commands::servers::ServersArguments),
     /// Manage services that tools need.
     Services(commands::absent::AbsentArguments),
 }

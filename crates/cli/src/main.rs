@@ -11,6 +11,7 @@ mod printer;
 mod progress;
 mod report;
 mod table;
+mod upstreams;
 mod wire;
 
 use std::process::ExitCode;

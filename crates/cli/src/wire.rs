@@ -10,12 +10,13 @@ use skillz_import::{ImportSettings, Importer};
 use skillz_process::Launcher;
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
+use skillz_runtime_upstream::{ImportedServers, UpstreamRuntime};
 use skillz_runtime_wasm::{ToolchainSettings, WasmRuntime, WasmSettings};
 use skillz_sandbox::SandboxKind;
 use skillz_store::{HistorySettings, LibsqlHistory, LibsqlMemory, MemoryLocation};
 use skillz_tool::{Limits, ToolKind, ToolRuntime};
 
-use crate::{code::Programs, machine::ThisMachine};
+use crate::{code::Programs, machine::ThisMachine, upstreams};
 
 /// What the parts are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     runtimes.insert(ToolKind::Script, Arc::new(scripts));
     let search = search_path(&resolved.environment);
     let importer = Importer::new(import_settings(resolved, launcher.clone()));
+    let servers = ImportedServers::open(upstreams::settings(resolved, launcher.clone(), purpose));
+    runtimes.insert(ToolKind::Mcp, Arc::new(UpstreamRuntime::new(servers.clone())));
     let programs = Programs::new(binary()?, launcher.clone(), environments, search, settings.home.join("cache").join("code"));
     let engine = Engine::new(EngineParts {
         registry,
@@ -56,6 +59,7 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
         memory: Arc::clone(&memory) as _,
         history,
         code: Some(Arc::new(programs)),
+        upstreams: Some(Arc::new(servers)),
         settings: engine_settings(resolved),
     });
     engine.set_machine(Arc::new(ThisMachine { launcher: launcher.clone() }));
@@ -188,6 +192,7 @@ fn engine_settings(resolved: &Resolved) -> EngineSettings {
             network: policy_mode(settings.policy.network),
             folders: settings.policy.fs.map(policy_mode),
             environment: policy_mode(settings.policy.env),
+            servers: settings.policy.servers.map(policy_mode),
         },
         caps: caps(&settings.limits),
         exposure: match settings.expose {

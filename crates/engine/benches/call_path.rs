@@ -90,6 +90,7 @@ async fn engine(home: &std::path::Path, tools: usize) -> Engine {
         memory: Arc::new(NoStore),
         history: Arc::new(NoStore),
         code: None,
+        upstreams: None,
         settings,
     });
     engine.ready().await;

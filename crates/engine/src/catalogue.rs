@@ -3,30 +3,28 @@
 use std::sync::Arc;
 
 use skillz_pipeline::Catalogue;
-use skillz_registry::Registry;
 use skillz_tool::Tool;
 
-use crate::find::closest;
+use crate::{find::closest, view::SharedView};
 
-/// The registry's tools, for whoever checks pipelines.
-#[derive(Debug, Clone)]
-pub(crate) struct RegistryCatalogue(Registry);
+/// The tools in service, for whoever checks pipelines.
+#[derive(Clone)]
+pub(crate) struct ServedTools(SharedView);
 
-impl RegistryCatalogue {
-    /// The catalogue of a registry.
-    pub(crate) fn new(registry: Registry) -> Self {
-        Self(registry)
+impl ServedTools {
+    /// The tools of a view that goes with the time.
+    pub(crate) fn new(view: SharedView) -> Self {
+        Self(view)
     }
 }
 
-impl Catalogue for RegistryCatalogue {
+impl Catalogue for ServedTools {
     fn find(&self, name: &str) -> Option<Arc<Tool>> {
-        self.0.snapshot().get(name).filter(|tool| !tool.manifest.disabled).cloned()
+        self.0.get().catalog.get(name).filter(|tool| !tool.manifest.disabled).cloned()
     }
 
     fn closest(&self, name: &str) -> Vec<String> {
-        let catalog = self.0.snapshot();
-        let names = catalog.tools().filter(|tool| !tool.manifest.disabled).map(|tool| tool.name.as_str());
-        closest(name, names).into_iter().map(str::to_owned).collect()
+        let view = self.0.get();
+        closest(name, view.offered().map(|tool| tool.name.as_str())).into_iter().map(str::to_owned).collect()
     }
 }

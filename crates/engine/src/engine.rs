@@ -2,26 +2,28 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use serde_json::Value;
 use skillz_pipeline::PipelineRuntime;
 use skillz_registry::{Catalog, Registry, SkillShelf};
-use skillz_tool::{HistoryStore, MemoryStore, SourceFetcher, Tool, ToolKind, ToolName, ToolRuntime, Version};
+use skillz_tool::{
+    HistoryStore, MemoryStore, SourceFetcher, Tool, ToolKind, ToolName, ToolRuntime, UpstreamTools, Upstreams, Version,
+};
 use tokio::sync::{oneshot, watch};
 
 use crate::{
     CallReply, CodeRuntime, EngineSettings, Exposed, Machine, ResourceSource, ResultStore,
     callable::Callable,
-    catalogue::RegistryCatalogue,
+    catalogue::ServedTools,
     consent::Consents,
     follow,
     queue::Queue,
     record::CallIds,
     search::ToolSearch,
     shape::{self, Subject},
-    view::View,
+    view::{SharedView, View},
 };
 
 /// Most bytes of text in the result of a built-in, as of a tool that does not say otherwise.
@@ -44,6 +46,8 @@ pub struct EngineParts {
     pub history: Arc<dyn HistoryStore>,
     /// What runs programs that call tools.
     pub code: Option<Arc<dyn CodeRuntime>>,
+    /// Imported servers; their tools are called by the runtime for [`ToolKind::Mcp`].
+    pub upstreams: Option<Arc<dyn Upstreams>>,
     /// What the operator decided.
     pub settings: EngineSettings,
 }
@@ -61,6 +65,7 @@ pub(crate) struct Inner {
     memory: Arc<dyn MemoryStore>,
     history: Arc<dyn HistoryStore>,
     code: Option<Arc<dyn CodeRuntime>>,
+    upstreams: Option<Arc<dyn Upstreams>>,
     settings: EngineSettings,
     results: ResultStore,
     consents: Consents,
@@ -70,7 +75,7 @@ pub(crate) struct Inner {
     machine: OnceLock<Arc<dyn Machine>>,
     fetcher: OnceLock<Arc<dyn SourceFetcher>>,
     skills: SkillShelf,
-    view: RwLock<Arc<View>>,
+    view: SharedView,
     /// Held while a new view is made, so that views follow each other in order.
     refreshing: Mutex<()>,
     /// Versions that are not in service but were asked for; forgotten at each change.
@@ -84,8 +89,9 @@ pub(crate) struct Inner {
 impl Engine {
     /// Puts an engine together. Needs a tokio runtime, in which it follows the registry for as long as it lives.
     pub fn new(parts: EngineParts) -> Self {
-        let EngineParts { registry, mut runtimes, memory, history, code, settings } = parts;
-        let pipelines = Arc::new(PipelineRuntime::new(Arc::new(RegistryCatalogue::new(registry.clone()))));
+        let EngineParts { registry, mut runtimes, memory, history, code, upstreams, settings } = parts;
+        let view = SharedView::default();
+        let pipelines = Arc::new(PipelineRuntime::new(Arc::new(ServedTools::new(view.clone()))));
         runtimes.insert(ToolKind::Pipeline, Arc::clone(&pipelines) as Arc<dyn ToolRuntime>);
         let (alive, ended) = oneshot::channel();
         let inner = Inner {
@@ -98,7 +104,7 @@ impl Engine {
             machine: OnceLock::new(),
             fetcher: OnceLock::new(),
             skills: SkillShelf::new(settings.home.join("skills")),
-            view: RwLock::default(),
+            view,
             refreshing: Mutex::default(),
             older_versions: Mutex::default(),
             search: ToolSearch::default(),
@@ -109,6 +115,7 @@ impl Engine {
             memory,
             history,
             code,
+            upstreams,
             settings,
         };
         let engine = Self { inner: Arc::new(inner) };
@@ -120,6 +127,9 @@ impl Engine {
     /// Waits until the tools that were on disk at the start are loaded.
     pub async fn ready(&self) {
         self.inner.registry.ready().await;
+        if let Some(upstreams) = self.upstreams() {
+            upstreams.ready().await;
+        }
         self.refresh();
     }
 
@@ -127,7 +137,7 @@ impl Engine {
     /// server would have got to it.
     pub async fn settle(&self) {
         self.ready().await;
-        for name in self.catalog().edited() {
+        for name in self.registry().snapshot().edited() {
             self.take_edit(name).await;
         }
     }
@@ -194,25 +204,29 @@ impl Engine {
         &self.inner.skills
     }
 
-    /// What whoever lists tools should know of this machine.
+    /// What whoever lists tools should know of this machine and of imported servers.
     pub(crate) async fn warnings(&self) -> Vec<String> {
-        match self.inner.machine.get() {
+        let mut warnings = match self.inner.machine.get() {
             Some(machine) => machine.warnings().await,
             None => Vec::new(),
-        }
+        };
+        warnings.extend(self.upstreams().map(|upstreams| upstreams.warnings()).into_iter().flatten());
+        warnings
     }
 
-    /// Takes over what the registry has, if it is new: callers, lists and runtimes see it when this returns.
+    /// Takes over what the registry and the imported servers have, if it is new: callers, lists and runtimes see it
+    /// when this returns.
     pub(crate) fn refresh(&self) {
         let _turn = self.inner.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = self.inner.registry.snapshot();
+        let local = self.inner.registry.snapshot();
+        let imported = self.upstreams().map_or_else(UpstreamTools::default, |upstreams| upstreams.tools());
         let before = self.view();
-        if Arc::ptr_eq(&before.catalog, &catalog) {
+        if before.is_of(&local, &imported) {
             return;
         }
-        let after = Arc::new(View::of(catalog, &before, &self.inner.settings, &self.inner.runtimes));
+        let after = Arc::new(View::of(local, imported, &before, &self.inner.settings, &self.inner.runtimes));
         let gone = before.gone_in(&after);
-        *self.inner.view.write().unwrap_or_else(PoisonError::into_inner) = after;
+        self.inner.view.set(after);
         self.older_versions().clear();
         for tool in &gone {
             self.retire(tool);
@@ -228,7 +242,7 @@ impl Engine {
     }
 
     pub(crate) fn view(&self) -> Arc<View> {
-        Arc::clone(&self.inner.view.read().unwrap_or_else(PoisonError::into_inner))
+        self.inner.view.get()
     }
 
     pub(crate) fn registry(&self) -> &Registry {
@@ -245,6 +259,10 @@ impl Engine {
 
     pub(crate) fn code(&self) -> Option<&Arc<dyn CodeRuntime>> {
         self.inner.code.as_ref()
+    }
+
+    pub(crate) fn upstreams(&self) -> Option<&Arc<dyn Upstreams>> {
+        self.inner.upstreams.as_ref()
     }
 
     pub(crate) fn resources(&self) -> Option<&Arc<dyn ResourceSource>> {

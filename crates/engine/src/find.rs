@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use skillz_tool::{BUILTIN_NAMES, ErrorKind, ToolError, ToolName, Version};
+use skillz_tool::{BUILTIN_NAMES, ErrorKind, ToolError, ToolKind, ToolName, Version};
 
 use crate::{callable::Callable, engine::Engine, view::View};
 
@@ -47,6 +47,10 @@ impl Engine {
         let key = (current.tool.name.clone(), version);
         if let Some(known) = self.older_versions().get(&key) {
             return Ok(Arc::clone(known));
+        }
+        if current.tool.kind() == ToolKind::Mcp {
+            let message = format!("`{}` is a tool of an imported server, which keeps no versions here", current.name);
+            return Err(ToolError::invalid(message).with_hint("Leave `version` out"));
         }
         let tool = self.registry().tool_version(&key.0, version).await?;
         let callable = Arc::new(self.make_callable(tool));

@@ -8,7 +8,7 @@ use std::{
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use skillz_registry::{Registry, RegistryEvent, StagedEdit};
-use skillz_tool::{Prepared, SourceCode, ToolError, ToolKind, ToolName, Version};
+use skillz_tool::{Prepared, SourceCode, ToolError, ToolKind, ToolName, Upstreams, Version};
 use tokio::sync::{broadcast::error::RecvError, oneshot};
 
 use crate::{
@@ -37,6 +37,8 @@ async fn follow(engine: Weak<Inner>, registry: Registry) {
     registry.ready().await;
     let mut edits = Edits::default();
     edits.add(registry.snapshot().edited());
+    let upstreams = engine.upgrade().and_then(|inner| Engine { inner }.upstreams().cloned());
+    let mut imported = 0;
     if let Some(inner) = engine.upgrade() {
         let engine = Engine { inner };
         engine.refresh();
@@ -49,6 +51,11 @@ async fn follow(engine: Weak<Inner>, registry: Registry) {
                 let (Ok(()), Some(inner)) = (changed, engine.upgrade()) else { return };
                 Engine { inner }.refresh();
             }
+            seen = changed(upstreams.as_ref(), imported) => {
+                let Some(inner) = engine.upgrade() else { return };
+                imported = seen;
+                Engine { inner }.refresh();
+            }
             event = events.recv() => match event {
                 Ok(RegistryEvent::Edited { name }) => edits.add(&[name]),
                 Ok(_) => {}
@@ -59,6 +66,14 @@ async fn follow(engine: Weak<Inner>, registry: Registry) {
                 edits.names.remove(&done);
             }
         }
+    }
+}
+
+/// Waits until the tools of imported servers are others than those of generation `seen`.
+async fn changed(upstreams: Option<&Arc<dyn Upstreams>>, seen: u64) -> u64 {
+    match upstreams {
+        Some(upstreams) => upstreams.changed(seen).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -134,8 +134,12 @@ impl Engine {
                 entry.insert(field, value);
             }
         }
-        let versions = self.registry().versions(&tool.name).await.map(|list| list.versions).unwrap_or_default();
         entry.insert("hash".to_owned(), json!(tool.hash));
+        if tool.kind() == ToolKind::Mcp {
+            // It lies at its server: there is no folder of it, and no other version.
+            return entry;
+        }
+        let versions = self.registry().versions(&tool.name).await.map(|list| list.versions).unwrap_or_default();
         entry.insert("versions".to_owned(), versions.iter().map(|entry| json!(entry.version)).collect());
         entry.insert("path".to_owned(), json!(self.path_of(tool)));
         entry

@@ -38,11 +38,11 @@ pub(crate) async fn content_reply(
     max_bytes: usize,
     results: &ResultStore,
 ) -> CallReply {
-    let McpContent { content: mut blocks, mut structured_content, is_error } = content;
+    let McpContent { content: mut blocks, mut structured_content, is_error, meta } = content;
     let text_length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
     let structure_fits = structured_content.as_ref().is_none_or(|value| json_length(value) <= max_bytes as u64);
     if text_length <= max_bytes && structure_fits {
-        return CallReply { structured_content, ..CallReply::of_content(blocks) };
+        return CallReply { structured_content, meta, ..CallReply::of_content(blocks) };
     }
     let structured_text = structured_content.take_if(|_| !structure_fits).map(|value| value.to_string());
     if let Some(text) = structured_text.clone().filter(|_| subject.has_output_schema && !is_error) {
@@ -65,7 +65,7 @@ pub(crate) async fn content_reply(
         tail.extend(keep_structure(subject, structured_text, results).await);
     }
     blocks.extend(tail);
-    CallReply { structured_content, ..CallReply::of_content(blocks) }
+    CallReply { structured_content, meta, ..CallReply::of_content(blocks) }
 }
 
 async fn keep_structure(subject: Subject<'_>, text: Option<String>, results: &ResultStore) -> Vec<Value> {

@@ -70,6 +70,9 @@ impl Engine {
     /// Moves a tool with all its versions to the trash.
     pub async fn delete(&self, name: &str) -> Result<DeleteReport, ToolError> {
         let view = self.view();
+        if let Some(report) = self.hide_imported(&view, name).await {
+            return report;
+        }
         let is_there = view.callables.contains_key(name) || view.catalog.broken().iter().any(|broken| broken.name == name);
         let tool_name = match ToolName::for_existing(name) {
             Ok(tool_name) if is_there => tool_name,
@@ -170,6 +173,10 @@ impl Engine {
                 Err(error) => Err(ToolError::invalid(error.to_string())),
             };
         };
+        if current.kind() == ToolKind::Mcp && self.registry().snapshot().get(name).is_none() {
+            let message = format!("`{name}` is a tool of an imported server, which is not overwritten; nothing was changed");
+            return Err(ToolError::invalid(message).with_hint("Choose another name, or take the tool away with `delete_tool`"));
+        }
         if !overwrite {
             let kind = kind_name(current.kind());
             let message = format!("There is a tool `{name}` already ({kind}, version {}); nothing was changed", current.version);

@@ -35,12 +35,14 @@ pub struct CallReply {
     pub is_error: bool,
     /// The failure behind `is_error`, where the engine knows it: for exit codes and for callers that are no MCP clients.
     pub failure: Option<ToolError>,
+    /// What else the tool's result carries for the client (MCP's `_meta`).
+    pub meta: Option<Value>,
 }
 
 impl CallReply {
     /// A reply of content blocks only.
     pub fn of_content(content: Vec<Value>) -> Self {
-        Self { content, structured_content: None, other_value: None, is_error: false, failure: None }
+        Self { content, structured_content: None, other_value: None, is_error: false, failure: None, meta: None }
     }
 
     /// The reply that tells of a failure.

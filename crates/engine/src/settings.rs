@@ -41,6 +41,8 @@ pub struct Policy {
     pub folders: Option<PolicyMode>,
     /// Environment variables.
     pub environment: PolicyMode,
+    /// Imported MCP servers. `None`: as declared, but for remote clients only those that are reached by a URL.
+    pub servers: Option<PolicyMode>,
 }
 
 /// What the operator does with a wish of a tool.
@@ -98,7 +100,7 @@ impl EngineSettings {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { network: PolicyMode::Declared, folders: None, environment: PolicyMode::Declared }
+        Self { network: PolicyMode::Declared, folders: None, environment: PolicyMode::Declared, servers: None }
     }
 }
 

@@ -33,6 +33,11 @@ impl Engine {
         match self.registry().versions(&name).await {
             Ok(list) if list.versions.is_empty() => Err(self.unknown_tool(tool_name)),
             Ok(list) => Ok(list),
+            Err(RegistryError::UnknownTool { .. }) if self.view().callables.contains_key(tool_name) => {
+                let message = format!("`{tool_name}` is a tool of an imported server, which keeps no versions here");
+                Err(ToolError::invalid(message)
+                    .with_hint("`import_mcp` with `action: \"list\"` shows what has changed at the server"))
+            }
             Err(RegistryError::UnknownTool { .. }) => Err(self.unknown_tool(tool_name)),
             Err(error) => Err(error.into()),
         }

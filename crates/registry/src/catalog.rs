@@ -51,6 +51,23 @@ impl Catalog {
         self.tools.values()
     }
 
+    /// This catalog with tools that come from elsewhere; those that are here already win over them. `change` grows with
+    /// each change of those tools.
+    #[must_use]
+    pub fn with(&self, tools: Vec<Arc<Tool>>, change: u64) -> Self {
+        let mut all = self.tools.clone();
+        for tool in tools {
+            all.entry(tool.name.clone()).or_insert(tool);
+        }
+        Self {
+            generation: Generation(self.generation.0 + change),
+            tools: all,
+            broken: self.broken.clone(),
+            edited: self.edited.clone(),
+            skills: self.skills.clone(),
+        }
+    }
+
     /// How many tools there are.
     pub fn len(&self) -> usize {
         self.tools.len()

@@ -8,7 +8,7 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, LoggingLevel, Result
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use skillz_engine::CallReply;
-use skillz_tool::{Annotations, LogLevel, Tool, ToolError};
+use skillz_tool::{Annotations, LogLevel, Tool, ToolError, ToolKind};
 
 use crate::{
     builtin::{Builtin, Hints},
@@ -30,7 +30,20 @@ pub(crate) fn tool(tool: &Tool, form: Form) -> McpTool {
         converted.title.clone_from(&annotations.title);
         converted.annotations = Some(tool_annotations(annotations));
     }
+    if tool.kind() == ToolKind::Mcp {
+        pass_on(&mut converted, &manifest.extra);
+    }
     converted
+}
+
+/// What the server of an imported tool says of it beside what every tool has; a part of a wrong form is left out.
+fn pass_on(converted: &mut McpTool, said: &Map<String, Value>) {
+    fn read<T: for<'a> Deserialize<'a>>(value: Option<&Value>) -> Option<T> {
+        T::deserialize(value?).ok()
+    }
+    converted.title = read(said.get("title"));
+    converted.icons = read(said.get("icons"));
+    converted.meta = read(said.get("_meta"));
 }
 
 /// Results other than objects have a schema only since 2026-07-28.
@@ -74,6 +87,7 @@ pub(crate) fn call_result(reply: CallReply, form: Form) -> CallToolResult {
         Form::Modern => reply.structured_content.or(reply.other_value),
         Form::Legacy => reply.structured_content,
     };
+    result.meta = reply.meta.and_then(|meta| serde_json::from_value(meta).ok());
     // Proxied results lack it, and newer clients insist; the SDK takes it off again for older ones.
     result.result_type = Some(ResultType::COMPLETE);
     result

@@ -12,5 +12,5 @@ mod snapshot;
 
 pub use home::Home;
 pub use process_tree::{children, descendants, is_alive, resident_bytes, wait_until_gone, with_argument, zombies};
-pub use server::{DEADLINE, Era, Run, TestServer, fixture, run};
+pub use server::{DEADLINE, Era, Run, TestServer, fixture, http_upstream, run, upstream};
 pub use snapshot::{filters, redacted};

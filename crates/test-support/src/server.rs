@@ -367,6 +367,16 @@ fn text_of(result: &Value) -> String {
     texts.join("\n")
 }
 
+/// An MCP server over stdio in Python that behaves as its arguments say; what it knows stands at its top.
+pub fn upstream() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/upstream.py")
+}
+
+/// The same over HTTP; its first argument is a file in which it writes its port.
+pub fn http_upstream() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/http_upstream.py")
+}
+
 /// The path of a fixture beside the tests of the crate whose manifest folder is given.
 pub fn fixture(manifest_folder: &str, name: &str) -> PathBuf {
     Path::new(manifest_folder).join("tests/fixtures").join(name)

@@ -15,6 +15,9 @@ pub struct McpContent {
     /// Whether the tool calls this a failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// Whatever else the result carries for the client.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Value>,
 }
 
 /// Why a value that looks like MCP content is none.
@@ -46,6 +49,7 @@ impl McpContent {
             content: blocks.clone(),
             structured_content: object.get("structuredContent").filter(|value| !value.is_null()).cloned(),
             is_error: object.get("isError").and_then(Value::as_bool).unwrap_or(false),
+            meta: object.get("_meta").filter(|meta| meta.is_object()).cloned(),
         }))
     }
 

@@ -21,6 +21,7 @@ mod runtime;
 mod schema;
 mod stores;
 mod tool;
+mod upstreams;
 mod version;
 
 pub use call::{CallContext, ClientCapabilities, EnvironmentVariable, FolderGrant, Grants, ToolCall};
@@ -40,4 +41,5 @@ pub use runtime::{Draft, Prepared, SourceCode, ToolRuntime};
 pub use schema::{CompiledSchema, SchemaError, Violation};
 pub use stores::{CallRecord, HistoryStore, MemoryEntry, MemoryStats, MemoryStore, StoreError};
 pub use tool::{Origin, Tool};
+pub use upstreams::{ServerDefinition, UpstreamTools, Upstreams, expand_variables};
 pub use version::{ParseVersionError, Version};

@@ -18,6 +18,7 @@ pub(crate) mod memory;
 pub(crate) mod new;
 pub(crate) mod rollback;
 pub(crate) mod serve;
+pub(crate) mod servers;
 pub(crate) mod show;
 pub(crate) mod test;
 pub(crate) mod versions;
@@ -47,7 +48,7 @@ pub(crate) fn run(command: Option<Command>, serves: serve::Serves, context: Cont
         Some(Command::Completions(arguments)) => completions::run(&arguments, &context),
         Some(Command::Demo(arguments)) => demo::run(&arguments, &context),
         Some(Command::Import(arguments)) => import::run(arguments, &context),
-        Some(Command::Servers(_)) => absent::run("Imported MCP servers"),
+        Some(Command::Servers(arguments)) => servers::run(arguments, &context),
         Some(Command::Services(_)) => absent::run("Services"),
     }
 }

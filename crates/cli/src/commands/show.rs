@@ -7,7 +7,7 @@ use std::fmt::Write;
 use clap::Args;
 use serde_json::{Value, json};
 use skillz_engine::{Engine, VersionAction};
-use skillz_tool::Tool;
+use skillz_tool::{Tool, ToolKind};
 
 use crate::{context::Context, report::Failure};
 
@@ -22,7 +22,11 @@ pub(crate) fn run(arguments: &ShowArguments, context: &Context) -> anyhow::Resul
         let Some(tool) = engine.catalog().get(&arguments.name).cloned() else {
             return Err(unknown(&engine, &arguments.name).into());
         };
-        let versions = engine.versions(VersionAction::List, &arguments.name, context.client()).await.map_err(Failure::from)?;
+        // A tool of an imported server lies there, and has no versions here.
+        let versions = match tool.kind() {
+            ToolKind::Mcp => Value::Null,
+            _ => engine.versions(VersionAction::List, &arguments.name, context.client()).await.map_err(Failure::from)?,
+        };
         let shown = json!({
             "name": tool.name,
             "version": tool.version,
@@ -57,7 +61,8 @@ fn text(tool: &Tool, shown: &Value) -> String {
         }
     };
     let list = |words: &[String]| (!words.is_empty()).then(|| Value::from(words.join(", ")));
-    part("folder", tool.directory.to_str().map(Value::from));
+    part("folder", tool.directory.to_str().filter(|folder| !folder.is_empty()).map(Value::from));
+    part("server", manifest.mcp_server.clone());
     part("interpreter", manifest.interpreter.clone().map(Value::from));
     part("dependencies", list(&manifest.dependencies).or_else(|| list(&manifest.wasm_dependencies)));
     part("tags", list(&manifest.tags));

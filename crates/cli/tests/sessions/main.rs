@@ -28,6 +28,9 @@ mod start;
 mod stdin;
 mod surface;
 mod toolbox;
+mod upstream_faults;
+mod upstream_http;
+mod upstreams;
 
 use std::path::Path;
 

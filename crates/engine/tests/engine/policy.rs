@@ -194,7 +194,7 @@ async fn folders_outside_the_roots_need_the_users_consent_once() {
 
 #[tokio::test]
 async fn whoever_declines_is_not_asked_again_and_whoever_closes_is() {
-    let ask = Policy { network: PolicyMode::Ask, environment: PolicyMode::Ask, folders: None };
+    let ask = Policy { network: PolicyMode::Ask, environment: PolicyMode::Ask, folders: None, servers: None };
     for (answer, asked) in [(AnswerAction::Decline, 1), (AnswerAction::Cancel, 2)] {
         let fixture = asking(json!({"network": true, "env": ["KEY"]}), |settings| settings.policy = ask).await;
         let client = Arc::new(FakeClient::answering(answer));

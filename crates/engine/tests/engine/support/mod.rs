@@ -68,6 +68,7 @@ impl Fixture {
             memory: Arc::new(MemoryInMemory::default()),
             history: history.clone(),
             code,
+            upstreams: None,
             settings,
         });
         engine.ready().await;

@@ -53,6 +53,7 @@ impl Rig {
             memory: Arc::new(stores::Memory::default()),
             history: Arc::new(stores::History::default()),
             code: None,
+            upstreams: None,
             settings,
         });
         let server = SkillzServer::new(engine.clone());

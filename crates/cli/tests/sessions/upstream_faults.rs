@@ -1,0 +1,176 @@
+//! Imported servers that misbehave: they cost others nothing, and say what is wrong.
+
+use std::{
+    os::unix::fs::PermissionsExt,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use skillz_test_support::{Era, Home, Run};
+
+use crate::{
+    server, skillz,
+    upstreams::{fake, state, wait_for_state},
+};
+
+#[test]
+fn six_servers_of_which_five_misbehave() {
+    let home = Home::new();
+    let mut server = Run::new(skillz(), &home).variable("SKILLZ_EXPOSE", "all").connect(Era::NEWEST_HANDSHAKE);
+    server.value("import_mcp", fake("good", &[]));
+    let write = |name: &str, definition: Value| {
+        let file = home.path().join(format!("servers/{name}.json"));
+        std::fs::write(file, definition.to_string()).expect("a definition by hand");
+    };
+    write("exits", fake("exits", &["exit"]));
+    write("silent", fake("silent", &["silent"]));
+    write("crashes", fake("crashes", &[]));
+    write("missing", json!({"url": "http://127.0.0.1:9/mcp"}));
+    write("slow", fake("slow", &["slow_list=45"]));
+    let exits = wait_for_state_of_any(&mut server, "exits", "down");
+    assert!(exits["error"].as_str().expect("a reason").contains("exit code 3"), "{exits}");
+    assert!(exits["stderr"].as_str().expect("last words").contains("no configuration"), "{exits}");
+    wait_for_state_of_any(&mut server, "missing", "down");
+    wait_for_state_of_any(&mut server, "crashes", "ready");
+    wait_for_state_of_any(&mut server, "slow", "listing tools");
+    let started = Instant::now();
+    let names = server.tool_names();
+    let took = started.elapsed();
+    assert!(names.contains(&"good_echo".to_owned()) && took < Duration::from_millis(500), "{took:?}");
+    assert_eq!(state(&mut server, "silent")["state"], "connecting");
+
+    let failure = server.failure("crashes_crash", json!({}));
+    assert!(failure.contains("exit code 7") && failure.contains("about to crash"), "{failure}");
+    assert_eq!(server.value("crashes_echo", json!({"message": "back"})), "back", "it is started again");
+    assert_eq!(server.value("good_echo", json!({"message": "still here"})), "still here");
+    let again = wait_for_state(&mut server, "exits", |entry| entry["failures"].as_u64() >= Some(2));
+    assert_eq!(again["state"], "down");
+    let warnings = server.value("list_tools", json!({"detail": "names"}))["warnings"].take();
+    assert!(warnings.to_string().contains("`exits` is down"), "{warnings}");
+}
+
+fn wait_for_state_of_any(server: &mut skillz_test_support::TestServer, name: &str, wanted: &str) -> Value {
+    let end = Instant::now() + skillz_test_support::DEADLINE;
+    loop {
+        let listed = server.value("import_mcp", json!({"action": "list"}));
+        let entry = listed["servers"].as_array().expect("servers").iter().find(|entry| entry["name"] == name);
+        if let Some(entry) = entry.filter(|entry| entry["state"] == wanted) {
+            return entry.clone();
+        }
+        assert!(Instant::now() < end, "`{name}` never was {wanted}: {listed}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_server_that_takes_its_time_delays_nothing() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join("servers")).expect("a folder");
+    std::fs::write(home.path().join("servers/late.json"), fake("late", &["wait=3"]).to_string()).expect("a definition");
+    let mut server = Run::new(skillz(), &home).start();
+    let started = Instant::now();
+    server.greet(Era::NEWEST_HANDSHAKE);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(!server.tool_names().contains(&"late_echo".to_owned()));
+    server.wait_for_method("notifications/tools/list_changed");
+    wait_for_state(&mut server, "late", |entry| entry["state"] == "ready");
+    assert_eq!(server.value("late_pid", json!({})).as_str().map(|text| text.contains("\"initialized\": 1")), Some(true));
+}
+
+#[test]
+fn noise_and_lines_without_end_are_bounded() {
+    let home = Home::new();
+    let mut server = server(&home);
+    server.value("import_mcp", fake("noisy", &["banner", "stderr", "huge"]));
+    assert_eq!(server.value("noisy_echo", json!({"message": "hi"})), "hi");
+    let entry = state(&mut server, "noisy");
+    let stderr = entry["stderr"].as_str().expect("last words");
+    assert!(stderr.ends_with("last words") && stderr.len() <= 2_000, "{}", stderr.len());
+    let failure = server.failure("noisy_big", json!({"bytes": 17_000_000}));
+    assert!(failure.contains("longer than"), "{failure}");
+    assert_eq!(server.value("noisy_echo", json!({"message": "again"})), "again");
+}
+
+#[test]
+fn it_gets_harmless_variables_and_those_it_is_given() {
+    let home = Home::new();
+    let mut server = Run::new(skillz(), &home)
+        .variable("AWS_SECRET", "aws-secret-value")
+        .variable("SKILLZ_X", "skillz-x-value")
+        .variable("SKILLZ_AUTH_TOKEN", "token-of-the-server")
+        .variable("XDG_CONFIG_HOME", "/config")
+        .connect(Era::NEWEST_HANDSHAKE);
+    let mut arguments = fake("fake", &[]);
+    arguments["env"] = json!({"GIVEN": "Bearer ${AWS_SECRET}", "PORT": 80, "NOT_THERE": "$SKILLZ_AUTH_TOKEN"});
+    server.value("import_mcp", arguments);
+    let text = server.value("fake_env", json!({}));
+    let variables: Value = serde_json::from_str(text.as_str().expect("a text")).expect("JSON");
+    assert_eq!(variables["GIVEN"], "Bearer aws-secret-value");
+    assert_eq!((&variables["PORT"], &variables["XDG_CONFIG_HOME"]), (&json!("80"), &json!("/config")));
+    assert!(variables["PATH"].is_string() && variables["HOME"].is_string());
+    assert_eq!((variables.get("AWS_SECRET"), variables.get("SKILLZ_X")), (None, None), "{variables}");
+    assert_eq!(variables["NOT_THERE"], "$SKILLZ_AUTH_TOKEN", "the server's own tokens are for nobody");
+
+    let file = home.path().join("servers/fake.json");
+    let kept = std::fs::read_to_string(&file).expect("the definition");
+    assert!(kept.contains("${AWS_SECRET}") && !kept.contains("aws-secret-value"));
+    assert_eq!(std::fs::metadata(&file).expect("the definition").permissions().mode() & 0o777, 0o600);
+    let entry = state(&mut server, "fake");
+    assert_eq!(entry["env"], json!(["GIVEN", "NOT_THERE", "PORT"]));
+    assert!(!entry.to_string().contains("aws-secret-value"));
+    let (_, stderr) = server.close();
+    assert!(!stderr.contains("aws-secret-value"));
+}
+
+#[test]
+fn a_confined_server_sees_its_own_folder_and_nothing_of_the_home() {
+    let home = Home::new();
+    std::fs::write(home.workspace().join("secret.txt"), "secret").expect("a file");
+    let mut server = server(&home);
+    let mut arguments = fake("fake", &[]);
+    arguments["sandbox"] = json!(true);
+    let added = server.value("import_mcp", arguments);
+    assert_eq!((&added["state"], &added["sandbox"]), (&json!("ready"), &json!(true)), "{added}");
+    let text = server.value("fake_env", json!({}));
+    let variables: Value = serde_json::from_str(text.as_str().expect("a text")).expect("JSON");
+    assert!(variables["HOME"].as_str().expect("a home").ends_with("servers/fake"), "{variables}");
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_every_reason() {
+    let home = Home::new();
+    let mut server = server(&home);
+    for (arguments, part) in [
+        (json!({"name": "x"}), "neither `command`"),
+        (json!({"name": "Bad Name", "command": "python3"}), "`bad_name` would do"),
+        (json!({"name": "x", "command": "no-such-program-anywhere"}), "was not found"),
+        (json!({"name": "x", "url": "nonsense"}), "no http or https address"),
+        (json!({"command": "python3"}), "needs the `name`"),
+        (json!({"name": "x", "action": "remove"}), "There is no imported server `x`"),
+        (json!({"name": "x", "action": "refresh"}), "There is no imported server `x`"),
+    ] {
+        let failure = server.failure("import_mcp", arguments);
+        assert!(failure.contains(part), "{failure}");
+    }
+    assert_eq!(server.value("import_mcp", json!({"action": "list"})), json!({"servers": []}));
+    server.value("import_mcp", fake("x", &[]));
+    assert!(server.failure("import_mcp", fake("x", &[])).contains("overwrite: true"));
+}
+
+#[test]
+fn the_operator_decides() {
+    for (config, part) in [("[policy]\nservers = \"deny\"\n", "servers"), ("[policy]\nservers = \"ask\"\n", "declined")] {
+        let home = Home::new().with_config(config);
+        let mut server = server(&home);
+        let id = server.send("tools/call", json!({"name": "import_mcp", "arguments": fake("x", &[])}));
+        if part == "declined" {
+            let asked = server.wait_for_method("elicitation/create");
+            let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}});
+            server.send_line(answer.to_string().as_bytes());
+        }
+        let result = server.answer(id)["result"].take();
+        assert_eq!(result["isError"], true);
+        assert!(result["content"][0]["text"].as_str().expect("a text").contains(part), "{result}");
+        assert!(!home.path().join("servers/x.json").exists());
+    }
+}

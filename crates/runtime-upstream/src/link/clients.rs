@@ -1,0 +1,98 @@
+//! The HTTP client for remote servers: made once, when the first one is imported.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use reqwest::{Client, header::HeaderMap, redirect::Policy};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use crate::error::LinkError;
+
+/// Longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Redirects followed, and only on the same host: headers hold secrets.
+const MOST_REDIRECTS: usize = 3;
+/// Bytes of an error page that are shown.
+const SHOWN_BODY: usize = 500;
+
+/// The client, shared by all servers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HttpClient(Arc<OnceLock<Result<Client, String>>>);
+
+impl HttpClient {
+    pub(crate) fn get(&self) -> Result<&Client, LinkError> {
+        self.0.get_or_init(make).as_ref().map_err(|reason| LinkError::Over(reason.clone()))
+    }
+}
+
+fn make() -> Result<Client, String> {
+    Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .user_agent(concat!("skillz/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::custom(|attempt| {
+            let same_host = attempt.previous().last().is_some_and(|before| {
+                before.host_str() == attempt.url().host_str()
+                    && before.port_or_known_default() == attempt.url().port_or_known_default()
+                    && before.scheme() == attempt.url().scheme()
+            });
+            if !same_host || attempt.previous().len() > MOST_REDIRECTS { attempt.stop() } else { attempt.follow() }
+        }))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .build()
+        .map_err(|error| format!("The HTTP client could not be made: {error}"))
+}
+
+/// Certificates of the system, or those that come along where it has none.
+fn tls() -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS could not be set up: {error}"))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// What went wrong with a request, in words and without the address, which may hold a secret.
+pub(crate) fn failure(error: reqwest::Error) -> LinkError {
+    let is_connect = error.is_connect();
+    let error = error.without_url();
+    let mut reason = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(inner) = source {
+        let inner_text = inner.to_string();
+        if !reason.contains(&inner_text) {
+            reason.push_str(": ");
+            reason.push_str(&inner_text);
+        }
+        source = inner.source();
+    }
+    if is_connect {
+        LinkError::Unsent(format!("The server cannot be reached: {reason}"))
+    } else {
+        LinkError::Over(format!("The connection to the server broke: {reason}"))
+    }
+}
+
+/// The failure for a status that is no success.
+pub(crate) fn refused(status: u16, body: &[u8]) -> LinkError {
+    let text = String::from_utf8_lossy(body.get(..body.len().min(SHOWN_BODY)).unwrap_or_default());
+    // Pages for browsers say nothing to a reader of errors.
+    let text = if text.trim_start().starts_with('<') { String::new() } else { text.into_owned() };
+    LinkError::Refused { status, text }
+}
+
+/// Headers as a definition has them; those of a wrong form are left out, since they were checked when it was made.
+pub(crate) fn headers<'a>(given: impl Iterator<Item = (&'a String, &'a String)>) -> HeaderMap {
+    let parsed = given.filter_map(|(name, value)| {
+        let mut value = reqwest::header::HeaderValue::from_str(value.trim()).ok()?;
+        value.set_sensitive(true);
+        Some((reqwest::header::HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+    });
+    parsed.collect()
+}

@@ -1,0 +1,91 @@
+//! The values of a definition that must not show: in states, failures, logs.
+
+use skillz_tool::{ServerDefinition, expand_variables};
+use std::collections::BTreeMap;
+
+/// Shorter values are words of every text (`1`, `true`, `debug`): hiding them would hide the text.
+const SHORTEST_SECRET: usize = 6;
+
+/// The values of a server's environment and headers, as the server gets them.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets {
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) headers: BTreeMap<String, String>,
+    /// Each text to hide, and what to show in its place; the longest first.
+    hidden: Vec<(String, String)>,
+}
+
+impl Secrets {
+    /// Puts the values of variables in their places.
+    pub(crate) fn of(definition: &ServerDefinition, variables: &BTreeMap<String, String>) -> Self {
+        let expand = |values: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+            let expanded = values
+                .iter()
+                .map(|(name, value)| (name.clone(), expand_variables(value, |variable| variables.get(variable).cloned())));
+            expanded.collect()
+        };
+        let (environment, headers) = (expand(&definition.env), expand(&definition.headers));
+        let mut hidden: Vec<(String, String)> = Vec::new();
+        for (name, value) in environment.iter().chain(&headers) {
+            // `Bearer abc` comes back as `abc` in many an error.
+            for part in std::iter::once(value.as_str()).chain(value.split_whitespace()) {
+                hidden.push((part.to_owned(), format!("<{name}>")));
+            }
+        }
+        for variable in definition.variables() {
+            if let Some(value) = variables.get(&variable) {
+                hidden.push((value.clone(), format!("<{variable}>")));
+            }
+        }
+        let url = definition.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
+        for text in url.iter().flat_map(|url| url.password().into_iter().chain(url.query())) {
+            hidden.push((text.to_owned(), "<hidden>".to_owned()));
+        }
+        hidden.retain(|(text, _)| text.len() >= SHORTEST_SECRET);
+        hidden.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        Self { environment, headers, hidden }
+    }
+
+    /// The text without the values.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        let mut shown = text.to_owned();
+        for (value, name) in &self.hidden {
+            if shown.contains(value) {
+                shown = shown.replace(value, name);
+            }
+        }
+        shown
+    }
+}
+
+/// An address as it may be shown: without password and query.
+pub(crate) fn shown_url(url: &str) -> String {
+    let Ok(mut url) = reqwest::Url::parse(url) else { return "an address that is no URL".to_owned() };
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    if url.query().is_some() {
+        url.set_query(Some("..."));
+    }
+    url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_never_show() {
+        let definition = ServerDefinition {
+            env: BTreeMap::from([("TOKEN".to_owned(), "$REAL".to_owned()), ("DEBUG".to_owned(), "1".to_owned())]),
+            headers: BTreeMap::from([("Authorization".to_owned(), "Bearer header-secret".to_owned())]),
+            url: Some("https://me:passw0rd@example.com/mcp?key=query-secret".to_owned()),
+            ..ServerDefinition::default()
+        };
+        let secrets = Secrets::of(&definition, &BTreeMap::from([("REAL".to_owned(), "real-secret".to_owned())]));
+        assert_eq!(secrets.environment.get("TOKEN").map(String::as_str), Some("real-secret"));
+        let shown = secrets.hide("1 real-secret, header-secret, Bearer header-secret, passw0rd, key=query-secret");
+        assert!(!shown.contains("secret") && !shown.contains("passw0rd"), "{shown}");
+        assert!(shown.starts_with("1 <TOKEN>") || shown.starts_with("1 <REAL>"), "{shown}");
+        assert_eq!(shown_url(definition.url.as_deref().unwrap_or_default()), "https://example.com/mcp?...");
+    }
+}
