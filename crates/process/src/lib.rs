@@ -11,9 +11,9 @@ mod child;
 mod command;
 mod drain;
 mod error;
+mod idle_memory;
 mod launcher;
 mod report;
-mod startup;
 
 #[cfg(target_os = "linux")]
 mod helper;
@@ -36,9 +36,9 @@ pub use child::{Child, Exit};
 pub use command::{Command, ProcessLimits};
 pub use drain::{Drained, Keep, OutputBudget, OutputExceeded, drain};
 pub use error::ProcessError;
+pub use idle_memory::let_go_of_idle_memory;
 pub use launcher::Launcher;
 pub use report::{LimitMethod, SandboxReport};
-pub use startup::let_go_of_startup_code;
 
 /// The hidden first argument that turns the binary into the helper process.
 const HELPER_ARGUMENT: &str = "__launcher";

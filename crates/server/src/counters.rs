@@ -1,12 +1,16 @@
 //! Counters for operators, in Prometheus' text format.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use skillz_engine::Engine;
 use skillz_tool::ToolKind;
+use tokio::sync::Notify;
 
 use crate::running::Ending;
 
@@ -17,6 +21,18 @@ pub(crate) struct Counters {
     succeeded: AtomicU64,
     failed: AtomicU64,
     refused: AtomicU64,
+    /// Told when a call ends and no other is going on.
+    at_rest: Notify,
+}
+
+/// What a server does, seen from outside. Keeps nothing of the server alive.
+pub struct Activity(pub(crate) Arc<Counters>);
+
+impl Activity {
+    /// Waits until clients have made calls and then none for as long as `quiet`. One may wait at a time.
+    pub async fn rest(&self, quiet: Duration) {
+        self.0.rest(quiet).await;
+    }
 }
 
 /// A call that is going on; counted for as long as it lives.
@@ -24,7 +40,9 @@ pub(crate) struct CountedCall(Arc<Counters>);
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
-        self.0.going_on.fetch_sub(1, Ordering::Relaxed);
+        if self.0.going_on.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.at_rest.notify_one();
+        }
     }
 }
 
@@ -44,6 +62,16 @@ impl Counters {
     pub(crate) fn call(self: &Arc<Self>) -> CountedCall {
         self.going_on.fetch_add(1, Ordering::Relaxed);
         CountedCall(Arc::clone(self))
+    }
+
+    async fn rest(&self, quiet: Duration) {
+        self.at_rest.notified().await;
+        loop {
+            let others = tokio::time::timeout(quiet, self.at_rest.notified()).await;
+            if others.is_err() && self.going_on.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+        }
     }
 
     /// Everything as text.

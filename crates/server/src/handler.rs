@@ -26,7 +26,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     calls::form_of,
     completion, convert,
-    counters::Counters,
+    counters::{Activity, Counters},
     fixtures,
     host_resources::HostResources,
     listing::{Listing, TTL_MS},
@@ -114,6 +114,11 @@ impl SkillzServer {
     /// Counters for operators, in Prometheus' text format.
     pub fn metrics(&self) -> String {
         self.shared.counters.render(&self.shared.engine)
+    }
+
+    /// Tells when there is nothing to do.
+    pub fn activity(&self) -> Activity {
+        Activity(Arc::clone(&self.shared.counters))
     }
 
     /// Waits until the tools on disk are loaded.

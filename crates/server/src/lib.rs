@@ -29,5 +29,6 @@ mod session;
 mod skills;
 mod uri;
 
+pub use counters::Activity;
 pub use handler::SkillzServer;
 pub use session::ClientOrigin;

@@ -19,6 +19,9 @@ const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// a process hangs with the lock in its hands.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Most memory for pages of one connection, in KiB: entries are small, and the system keeps the file's pages too.
+const CACHE_KIBIBYTES: u32 = 256;
+
 /// How much an acknowledged write must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
@@ -55,7 +58,7 @@ impl DatabaseFile {
             Durability::Full => "FULL",
             Durability::Relaxed => "NORMAL",
         };
-        connection.execute_batch(&format!("PRAGMA synchronous = {synchronous}")).await?;
+        connection.execute_batch(&format!("PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -{CACHE_KIBIBYTES}")).await?;
         self.migrations.apply(connection).await
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use skillz_config::Transport;
-use skillz_server::{ClientOrigin, SkillzServer};
+use skillz_server::{Activity, ClientOrigin, SkillzServer};
 use skillz_transport::HttpSettings;
 
 use crate::{context::Context, wire};
@@ -14,6 +14,8 @@ const THREADS: usize = 2;
 
 /// How long after the start most of the code that ran in it is not needed any more.
 const START: Duration = Duration::from_millis(500);
+/// How long a server is without calls before it counts as resting.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// Whom the server is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,14 +43,11 @@ async fn serve(context: Context, serves: Serves) -> anyhow::Result<()> {
     let parts = wire::parts(&context.resolved, wire::Purpose::Serve)?;
     parts.take_over_old_memory().await;
     let ending = parts.ending();
-    tokio::spawn(async {
-        tokio::time::sleep(START).await;
-        skillz_process::let_go_of_startup_code();
-    });
     let server = match serves {
         Serves::Clients => SkillzServer::new(parts.engine),
         Serves::ConformanceSuite => SkillzServer::for_conformance_suite(parts.engine),
     };
+    tokio::spawn(rest_between_calls(server.activity()));
     match settings.transport {
         Transport::Stdio => skillz_transport::serve_stdio(server).await?,
         Transport::Http => {
@@ -65,4 +64,13 @@ async fn serve(context: Context, serves: Serves) -> anyhow::Result<()> {
     }
     ending.await;
     Ok(())
+}
+
+/// Lets go of memory whenever nobody needs it.
+async fn rest_between_calls(activity: Activity) {
+    tokio::time::sleep(START).await;
+    loop {
+        skillz_process::let_go_of_idle_memory();
+        activity.rest(QUIET).await;
+    }
 }

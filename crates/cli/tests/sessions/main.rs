@@ -19,6 +19,7 @@ mod http;
 mod importing;
 mod install;
 mod life;
+mod load;
 mod names;
 mod notices;
 mod old_tools;

@@ -1,15 +1,18 @@
-//! Lets go of the program's own code that only its start needed.
+//! Lets go of memory that a start or a busy time needed and that a server at rest does not.
 //!
 //! The kernel maps code around each place that is executed, so that a start leaves far more of a large program in the
 //! process's memory than it goes on to use. The pages are clean copies of the file: dropped ones come back by themselves.
+//! The allocator keeps what was freed, in case it is needed again.
 
-/// Drops the executable pages of this program from this process's memory; what is executed next is mapped anew, which takes
-/// microseconds. Does nothing on systems other than Linux.
-pub fn let_go_of_startup_code() {
+/// Drops the executable pages of this program from this process's memory, and gives what is allocated but free back to the
+/// system. What is executed next is mapped anew, which takes microseconds. Does nothing on systems other than Linux.
+pub fn let_go_of_idle_memory() {
     #[cfg(target_os = "linux")]
     if let Err(error) = linux::drop_code() {
-        tracing::debug!(%error, "the code of the start stays in memory");
+        tracing::debug!(%error, "code that is not needed stays in memory");
     }
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    linux::trim_heap();
 }
 
 #[cfg(target_os = "linux")]
@@ -27,6 +30,13 @@ mod linux {
             }
         }
         Ok(())
+    }
+
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "the allocator's own function has no safe wrapper")]
+    pub(super) fn trim_heap() {
+        // SAFETY: it may be called at any time from any thread.
+        unsafe { libc::malloc_trim(0) };
     }
 
     /// The address and length of a mapping, if it is code that nobody can have written to.
@@ -66,7 +76,7 @@ mod tests {
     #[test]
     fn the_program_goes_on() {
         for _ in 0..3 {
-            super::let_go_of_startup_code();
+            super::let_go_of_idle_memory();
         }
     }
 }
