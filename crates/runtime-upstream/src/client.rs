@@ -110,8 +110,12 @@ pub(crate) async fn call_tool(
 ) -> Result<Value, RequestError> {
     let first = object(json!({"name": tool, "arguments": arguments}));
     let mut params = first.clone();
-    for _ in 0..=MOST_ROUNDS {
-        let result = connection.request("tools/call", params, Some(call)).await?;
+    for round in 0..=MOST_ROUNDS {
+        let result = connection.request("tools/call", params, Some(call)).await.map_err(|error| match error {
+            // Whoever made this call once more would ask the user again.
+            RequestError::Link(error) if round > 0 => RequestError::Link(LinkError::Over(error.to_string())),
+            error => error,
+        })?;
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
             return Ok(result);
         }

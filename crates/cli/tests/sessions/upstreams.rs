@@ -55,7 +55,7 @@ fn tools_of_an_imported_server_are_tools_like_all_others() {
     assert_eq!(server.value("call_tool", json!({"tool_name": "fake_echo", "arguments": {"message": "a"}})), "a");
     let code = json!({"code": "fake_add(a=1, b=2)['sum']", "tools": ["fake_add"]});
     assert_eq!(server.value("execute_code", code)["result"], 3);
-    let steps = json!([{"tool": "fake_add", "args": {"a": 1, "b": "$input.b"}}, {"tool": "fake_echo", "args": {"message": "${prev.sum}"}}]);
+    let steps = json!([{"tool": "fake_add", "args": {"a": 1, "b": "$input.b"}}, {"tool": "fake_echo", "args": {"message": "sum ${prev.sum}"}}]);
     let pipeline = json!({
         "action": "create", "name": "both", "description": "Both.", "steps": steps,
         "input_schema": {"type": "object", "properties": {"b": {"type": "number"}}},
