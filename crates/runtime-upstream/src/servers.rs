@@ -62,8 +62,8 @@ impl ImportedServers {
     pub fn open(settings: UpstreamSettings) -> Self {
         let inner = Arc::new(Inner {
             folder: Folder::new(settings.directory.clone()),
+            http: HttpClient::new(&settings.environment),
             settings: Arc::new(settings),
-            http: HttpClient::default(),
             servers: Mutex::default(),
             problems: Mutex::default(),
             tools: watch::Sender::new(UpstreamTools::default()),
@@ -212,6 +212,12 @@ impl Upstreams for ImportedServers {
         self.known(server)?.change_file(false, hide).await
     }
 
+    fn explain(&self, tool_name: &str) -> Option<String> {
+        let servers = self.inner.servers();
+        let begins = |name: &str| tool_name.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
+        servers.values().filter(|server| begins(&server.name)).find_map(|server| report::absence(server))
+    }
+
     fn warnings(&self) -> Vec<String> {
         let problems: Vec<String> = self.inner.problems().values().cloned().collect();
         let servers = self.inner.servers();
@@ -326,12 +332,14 @@ impl Inner {
             for known in offered {
                 let name = names::tool_name(&server.name, &known.name, &mut taken);
                 let same = kept.get(name.as_str()).filter(|tool| {
-                    tool.hash == known.hash && tool::place(tool) == Some((server.name.as_str(), known.name.as_str()))
+                    tool.hash == known.hash
+                        && tool.manifest.limits == file.limits
+                        && tool::place(tool) == Some((server.name.as_str(), known.name.as_str()))
                 });
                 if let Some(same) = same {
                     tools.push(Arc::clone(same));
                 } else if let Ok(name) = ToolName::for_new(&name) {
-                    tools.push(Arc::new(tool::tool(&server.name, name, known)));
+                    tools.push(Arc::new(tool::tool(&server.name, name, known, &file.limits)));
                 }
             }
         }

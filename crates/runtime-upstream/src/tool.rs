@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use skillz_tool::{Annotations, CompiledSchema, Manifest, Tool, ToolKind, ToolName, Version};
+use skillz_tool::{Annotations, CompiledSchema, Limits, Manifest, Tool, ToolKind, ToolName, Version};
 
 use crate::known::KnownTool;
 
@@ -12,7 +12,7 @@ const PASSED_ON: [&str; 3] = ["title", "icons", "_meta"];
 
 /// Makes a tool of what a server says. `name` is the name that it gets here. A part of a wrong form is left out, since
 /// the rest of the tool may work all the same.
-pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool) -> Tool {
+pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool, limits: &Limits) -> Tool {
     let said = &known.definition;
     let text = |field: &str| said.get(field).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     // Some clients refuse a whole list over one tool without a description.
@@ -20,6 +20,7 @@ pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool) -> Tool {
     let mut manifest = Manifest::new(name.as_str(), description, ToolKind::Mcp);
     manifest.version = Some(Version::FIRST.to_string());
     manifest.mcp_server = Some(json!({"server": server, "tool": known.name}));
+    manifest.limits = limits.clone();
     manifest.input_schema = usable_schema(said.get("inputSchema"));
     manifest.output_schema = usable_schema(said.get("outputSchema"));
     manifest.annotations = said.get("annotations").and_then(Value::as_object).map(annotations);
@@ -59,7 +60,7 @@ mod tests {
 
     fn made(definition: Value) -> Tool {
         let known = KnownTool::read(definition).expect("has a name");
-        tool("s", ToolName::for_new("s_a").expect("valid"), &known)
+        tool("s", ToolName::for_new("s_a").expect("valid"), &known, &Limits::default())
     }
 
     #[test]
