@@ -109,6 +109,9 @@ pub(crate) async fn call_tool(
     call: &Arc<RunningCall>,
 ) -> Result<Value, RequestError> {
     let first = object(json!({"name": tool, "arguments": arguments}));
+    if !matches!(connection.era(), Some(Era::Stateless(_))) {
+        return connection.request("tools/call", first, Some(call)).await;
+    }
     let mut params = first.clone();
     for round in 0..=MOST_ROUNDS {
         let result = connection.request("tools/call", params, Some(call)).await.map_err(|error| match error {

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use skillz_tool::{ClientCapabilities, Host, Progress};
 use tokio::sync::{oneshot, watch};
@@ -59,6 +60,15 @@ pub(crate) struct Connection {
 struct State {
     pending: HashMap<u64, Pending>,
     end: Option<LinkError>,
+}
+
+/// A request as it goes out; arguments may be large, so they are not copied for it.
+#[derive(Serialize)]
+struct Request<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a Map<String, Value>,
 }
 
 struct Pending {
@@ -141,7 +151,8 @@ impl Connection {
         }
         let mut withdrawal = Withdrawal { connection: self, id, tells: method != "initialize" };
         self.add_meta(&mut params, id, call.is_some_and(|call| call.wants_progress));
-        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": &params}).to_string().into_bytes();
+        let request = Request { jsonrpc: "2.0", id, method, params: &params };
+        let body = serde_json::to_vec(&request).map_err(|error| RequestError::Senseless(error.to_string()))?;
         let outgoing = Outgoing { id: Some(id), about: Some((method, &params)), body };
         let carried = self.link.carry(self, outgoing);
         tokio::pin!(answered);
