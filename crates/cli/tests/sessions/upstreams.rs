@@ -63,6 +63,11 @@ fn tools_of_an_imported_server_are_tools_like_all_others() {
     server.value("pipeline", pipeline);
     assert!(server.value("both", json!({"b": 4})).as_str().expect("a text").contains('5'));
     let full = server.value("list_tools", json!({"query": "echo", "kind": "mcp", "detail": "full"}));
+    let resource = server.result("resources/read", json!({"uri": "skillz://tools/fake_echo"}));
+    assert!(resource["contents"][0]["text"].as_str().expect("a text").contains("The tool echo."));
+    let versions = server.value("version", json!({"action": "list", "tool_name": "fake_echo"}));
+    assert_eq!((&versions["current"], &versions["versions"][0]["origin"]), (&json!("1.0.0"), &json!("import")));
+    assert!(server.failure("version", json!({"action": "rollback", "tool_name": "fake_echo"})).contains("imported server"));
     assert_eq!(full["ranked"][0]["mcp_server"], json!({"server": "fake", "tool": "echo"}));
 }
 
