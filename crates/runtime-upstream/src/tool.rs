@@ -10,6 +10,9 @@ use crate::known::KnownTool;
 /// What clients are told beside description, schemas and annotations; it goes through as it is.
 const PASSED_ON: [&str; 3] = ["title", "icons", "_meta"];
 
+/// The folder of a tool that has none: nothing is in it, wherever the server was started.
+const NO_FOLDER: &str = "/dev/null";
+
 /// Makes a tool of what a server says. `name` is the name that it gets here. A part of a wrong form is left out, since
 /// the rest of the tool may work all the same.
 pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool, limits: &Limits) -> Tool {
@@ -26,7 +29,7 @@ pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool, limits: &Lim
     manifest.annotations = said.get("annotations").and_then(Value::as_object).map(annotations);
     let passed_on = PASSED_ON.iter().filter_map(|field| Some(((*field).to_owned(), said.get(*field)?.clone())));
     manifest.extra = passed_on.filter(|(_, value)| !value.is_null()).collect();
-    Tool::new(name, Version::FIRST, PathBuf::new(), manifest, known.hash.clone())
+    Tool::new(name, Version::FIRST, PathBuf::from(NO_FOLDER), manifest, known.hash.clone())
 }
 
 /// The server and the name there of a tool that was made here.

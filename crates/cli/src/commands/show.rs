@@ -57,7 +57,7 @@ fn text(tool: &Tool, shown: &Value) -> String {
         }
     };
     let list = |words: &[String]| (!words.is_empty()).then(|| Value::from(words.join(", ")));
-    part("folder", tool.directory.to_str().filter(|folder| !folder.is_empty()).map(Value::from));
+    part("folder", tool.directory.to_str().filter(|_| manifest.mcp_server.is_none()).map(Value::from));
     part("server", manifest.mcp_server.clone());
     part("interpreter", manifest.interpreter.clone().map(Value::from));
     part("dependencies", list(&manifest.dependencies).or_else(|| list(&manifest.wasm_dependencies)));

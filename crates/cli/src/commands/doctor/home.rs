@@ -1,10 +1,6 @@
 //! The data folder and what lies in it.
 
-use std::{path::Path, sync::Arc};
-
-use serde_json::Value;
-use skillz_engine::{Engine, NoClient, ServerAction, ServerRequest};
-use skillz_tool::ToolKind;
+use std::path::Path;
 
 use super::{Check, Examination, Remedy};
 use crate::wire;
@@ -16,33 +12,19 @@ impl Examination<'_> {
         let parts = wire::parts(&self.context.resolved, wire::Purpose::OneCommand)?;
         parts.engine.ready().await;
         let catalog = parts.engine.catalog();
-        let own = catalog.tools().filter(|tool| tool.kind() != ToolKind::Mcp).count();
+        let own = catalog.tools().filter(|tool| tool.kind() != skillz_tool::ToolKind::Mcp).count();
         checks.push(Check::ok("tools", format!("{own} tools in {}", settings.tools_dir.display())));
         for broken in catalog.broken() {
             let service = if broken.in_service { "; the last good version is in service" } else { "" };
             let fix = format!("mend {}, or move its folder away", broken.file.display());
             checks.push(Check::broken(format!("tool {}", broken.name), format!("{broken}{service}"), fix));
         }
-        checks.extend(servers(&parts.engine).await?);
         checks.push(match parts.engine.memory().stats(None).await {
             Ok(stats) => Check::ok("memory", format!("{} tools remember something", stats.len())),
             Err(error) => Check::broken("memory", error.to_string(), "move the database away, or restore it from a backup"),
         });
         Ok(checks)
     }
-}
-
-/// The definitions of imported servers. None is started for this: `skillz servers refresh NAME` tries one.
-async fn servers(engine: &Engine) -> anyhow::Result<Vec<Check>> {
-    let request = ServerRequest { action: ServerAction::List, ..ServerRequest::default() };
-    let answer = engine.import_server(request, Arc::new(NoClient)).await?;
-    let count = answer.get("servers").and_then(Value::as_array).map_or(0, Vec::len);
-    let mut checks = vec![Check::ok("imported servers", format!("{count} servers"))];
-    for (name, reason) in answer.get("broken").and_then(Value::as_object).into_iter().flatten() {
-        let reason = reason.as_str().unwrap_or_default();
-        checks.push(Check::broken(format!("server {name}"), reason, format!("mend the file, or `skillz servers remove {name}`")));
-    }
-    Ok(checks)
 }
 
 /// A folder is of use if a file can be made in it.
