@@ -103,8 +103,8 @@ pub(crate) enum Command {
     Completions(commands::completions::CompletionsArguments),
     /// Show a real session of a client with the server, from first tool to restart.
     Demo(commands::demo::DemoArguments),
-    /// Import tools from elsewhere.
-    Import(commands::absent::AbsentArguments),
+    /// Import tools and skills from a repository, gist, archive or folder.
+    Import(commands::import::ImportArguments),
     /// Manage imported MCP servers.
     Servers(commands::servers::ServersArguments),
     /// Manage services that tools need.

@@ -24,8 +24,20 @@ impl Context {
     }
 
     /// Runs a command that needs the engine, until it is done or the user gives up. Nothing that it started
-    /// outlives it, and the history is on disk afterwards.
+    /// outlives it, and the history is on disk afterwards. What was edited by hand is taken in first.
     pub(crate) fn with_engine<F, R>(&self, command: F) -> anyhow::Result<()>
+    where
+        F: FnOnce(Engine) -> R,
+        R: Future<Output = anyhow::Result<()>>,
+    {
+        self.with_engine_as_it_is(|engine| async move {
+            engine.settle().await;
+            command(engine).await
+        })
+    }
+
+    /// The same for commands that only look: they build nothing.
+    pub(crate) fn with_engine_as_it_is<F, R>(&self, command: F) -> anyhow::Result<()>
     where
         F: FnOnce(Engine) -> R,
         R: Future<Output = anyhow::Result<()>>,
@@ -33,13 +45,13 @@ impl Context {
         runtime()?.block_on(async {
             let parts = wire::parts(&self.resolved, wire::Purpose::OneCommand)?;
             parts.take_over_old_memory().await;
-            let engine = parts.engine;
-            engine.ready().await;
+            parts.engine.ready().await;
+            let ending = parts.ending();
             let outcome = tokio::select! {
-                outcome = command(engine.clone()) => outcome,
+                outcome = command(parts.engine) => outcome,
                 () = skillz_transport::termination() => Err(Failure::gave_up().into()),
             };
-            engine.history().flush().await;
+            ending.await;
             outcome
         })
     }

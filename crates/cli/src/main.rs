@@ -6,6 +6,7 @@ mod code;
 mod commands;
 mod context;
 mod logging;
+mod machine;
 mod printer;
 mod progress;
 mod report;

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use skillz_config::{Environment, Exposure, ForwardEnvironment, LimitCaps, PolicyMode, Resolved, Sandbox, Settings};
 use skillz_engine::{Engine, EngineParts, EngineSettings, Policy};
 use skillz_environments::{EnvironmentSettings, Environments, is_installer_variable};
+use skillz_import::{ImportSettings, Importer};
 use skillz_process::Launcher;
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
@@ -15,7 +16,7 @@ use skillz_sandbox::SandboxKind;
 use skillz_store::{HistorySettings, LibsqlHistory, LibsqlMemory, MemoryLocation};
 use skillz_tool::{Limits, ToolKind, ToolRuntime};
 
-use crate::{code::Programs, upstreams};
+use crate::{code::Programs, machine::ThisMachine, upstreams};
 
 /// What the parts are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,7 @@ pub(crate) enum Purpose {
 /// A working engine, and what of its parts others need.
 pub(crate) struct Parts {
     pub(crate) engine: Engine,
+    launcher: Launcher,
     memory: Arc<LibsqlMemory>,
     old_memory: PathBuf,
 }
@@ -47,9 +49,10 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     let scripts = ScriptRuntime::new(script_settings(resolved, launcher.clone(), environments.clone()));
     runtimes.insert(ToolKind::Script, Arc::new(scripts));
     let search = search_path(&resolved.environment);
+    let importer = Importer::new(import_settings(resolved, launcher.clone()));
     let servers = ImportedServers::open(upstreams::settings(resolved, launcher.clone(), purpose));
     runtimes.insert(ToolKind::Mcp, Arc::new(UpstreamRuntime::new(servers.clone())));
-    let programs = Programs::new(binary()?, launcher, environments, search, settings.home.join("cache").join("code"));
+    let programs = Programs::new(binary()?, launcher.clone(), environments, search, settings.home.join("cache").join("code"));
     let engine = Engine::new(EngineParts {
         registry,
         runtimes,
@@ -59,7 +62,9 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
         upstreams: Some(Arc::new(servers)),
         settings: engine_settings(resolved),
     });
-    Ok(Parts { engine, memory, old_memory: settings.tools_dir.join(".memory.db") })
+    engine.set_machine(Arc::new(ThisMachine { launcher: launcher.clone() }));
+    engine.set_fetcher(Arc::new(importer));
+    Ok(Parts { engine, launcher, memory, old_memory: settings.tools_dir.join(".memory.db") })
 }
 
 impl Parts {
@@ -72,6 +77,15 @@ impl Parts {
             Ok(None) => {}
             Ok(Some(import)) => tracing::info!(?import, path = %self.old_memory.display(), "took over the memory of Skillz 0.8"),
             Err(error) => tracing::warn!(%error, path = %self.old_memory.display(), "the memory of Skillz 0.8 cannot be read"),
+        }
+    }
+
+    /// What is left to do when all is over: nothing that was started outlives it, and the history is on disk.
+    pub(crate) fn ending(&self) -> impl Future<Output = ()> + use<> {
+        let (history, launcher) = (Arc::clone(self.engine.history()), self.launcher.clone());
+        async move {
+            history.flush().await;
+            launcher.close().await;
         }
     }
 }
@@ -122,6 +136,21 @@ fn wasm_settings(resolved: &Resolved, launcher: Launcher) -> WasmSettings {
     }
 }
 
+fn import_settings(resolved: &Resolved, launcher: Launcher) -> ImportSettings {
+    let environment = &resolved.environment;
+    let mut variables = environment.for_downloads();
+    variables.extend(environment.path("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK".into(), socket.into_os_string())));
+    ImportSettings {
+        scratch: resolved.settings.home.join("cache").join("imports"),
+        launcher,
+        search_path: environment.search_path(),
+        user_home: environment.home(),
+        working_directory: environment.current_directory().to_owned(),
+        variables,
+        github_api: resolved.settings.import.github_api.clone(),
+    }
+}
+
 fn script_settings(resolved: &Resolved, launcher: Launcher, environments: Environments) -> ScriptSettings {
     let settings = &resolved.settings;
     let defaults = ScriptBounds::default();
@@ -139,7 +168,8 @@ fn script_settings(resolved: &Resolved, launcher: Launcher, environments: Enviro
     }
 }
 
-fn environments(resolved: &Resolved, launcher: Launcher) -> Environments {
+/// The environments that scripts share.
+pub(crate) fn environments(resolved: &Resolved, launcher: Launcher) -> Environments {
     let home = &resolved.settings.home;
     let variables = resolved.environment.for_tools().into_iter().filter(|(name, _)| is_installer_variable(name));
     Environments::new(EnvironmentSettings {

@@ -40,6 +40,7 @@ pub const VARIABLES: &[Variable] = &[
     setting("SKILLZ_ROOTS", "roots", "Workspace folders, separated by colons, for clients that name none."),
     setting("SKILLZ_EXPOSE", "expose", "Which tools clients are shown: `auto`, `all` or `pinned`."),
     setting("SKILLZ_AUTH_TOKEN", "http.token", "The bearer token that HTTP clients must send. Never given to a tool."),
+    setting("SKILLZ_GITHUB_API", "import.github_api", "Where gists are asked for; `https://api.github.com` by default."),
     setting("SKILLZ_MEMORY_URL", "memory.url", "A libSQL server that holds the memory instead of the file."),
     setting("SKILLZ_MEMORY_TOKEN", "memory.token", "The token for that server. Never given to a tool."),
     surroundings("PATH", "Where interpreters and toolchains are looked for first."),
@@ -50,6 +51,7 @@ pub const VARIABLES: &[Variable] = &[
     surroundings("CLAUDE_CONFIG_DIR", "Where Claude Code keeps its config file; the home by default."),
     surroundings("CARGO_HOME", "Where cargo keeps crates; `~/.cargo` by default."),
     surroundings("RUSTUP_HOME", "Where rustup keeps toolchains; `~/.rustup` by default."),
+    surroundings("SSH_AUTH_SOCK", "The agent with ssh keys, for git over ssh."),
     surroundings("NO_COLOR", "Set to anything: no colour on the terminal."),
 ];
 

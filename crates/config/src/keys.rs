@@ -95,6 +95,7 @@ pub const KEYS: &[Key] = &[
     key("limits.max_result_bytes", Kind::Number(u32::MAX)).narrowed_by(Narrowing::Smaller),
     key("http.token", Kind::Secret).from("SKILLZ_AUTH_TOKEN"),
     key("http.allowed_origins", Kind::Texts),
+    key("import.github_api", Kind::Text).from("SKILLZ_GITHUB_API"),
     key("memory.url", Kind::Text).from("SKILLZ_MEMORY_URL"),
     key("memory.token", Kind::Secret).from("SKILLZ_MEMORY_TOKEN"),
     key("workers.max", Kind::Number(10_000)),

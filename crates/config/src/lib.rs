@@ -20,6 +20,6 @@ pub use keys::{KEYS, Key, Kind};
 pub use resolve::{Entry, Flags, Resolved, Source, resolve};
 pub use secret::Secret;
 pub use settings::{
-    Exposure, ForwardEnvironment, HttpSettings, LimitCaps, LogFormat, MemorySettings, PolicyMode, PolicySettings, Sandbox,
-    Settings, Transport, WorkerSettings,
+    Exposure, ForwardEnvironment, HttpSettings, ImportSettings, LimitCaps, LogFormat, MemorySettings, PolicyMode, PolicySettings,
+    Sandbox, Settings, Transport, WorkerSettings,
 };

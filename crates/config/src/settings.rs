@@ -43,6 +43,8 @@ pub struct Settings {
     pub limits: LimitCaps,
     /// The HTTP transport.
     pub http: HttpSettings,
+    /// Where imports come from.
+    pub import: ImportSettings,
     /// Where the memory lies.
     #[serde(default)]
     pub memory: MemorySettings,
@@ -160,6 +162,14 @@ pub struct HttpSettings {
     pub token: Option<Secret>,
     /// Origins of web apps that may connect.
     pub allowed_origins: Vec<String>,
+}
+
+/// `[import]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImportSettings {
+    /// GitHub's API, or that of an installation of one's own, which gists are asked for from.
+    pub github_api: String,
 }
 
 /// `[memory]`.

@@ -2,17 +2,19 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use serde_json::Value;
 use skillz_pipeline::PipelineRuntime;
-use skillz_registry::{Catalog, Registry};
-use skillz_tool::{HistoryStore, MemoryStore, Tool, ToolKind, ToolName, ToolRuntime, UpstreamTools, Upstreams, Version};
+use skillz_registry::{Catalog, Registry, SkillShelf};
+use skillz_tool::{
+    HistoryStore, MemoryStore, SourceFetcher, Tool, ToolKind, ToolName, ToolRuntime, UpstreamTools, Upstreams, Version,
+};
 use tokio::sync::{oneshot, watch};
 
 use crate::{
-    CallReply, CodeRuntime, EngineSettings, Exposed, ResourceSource, ResultStore,
+    CallReply, CodeRuntime, EngineSettings, Exposed, Machine, ResourceSource, ResultStore,
     callable::Callable,
     catalogue::ServedTools,
     consent::Consents,
@@ -70,13 +72,15 @@ pub(crate) struct Inner {
     queue: Queue,
     call_ids: CallIds,
     resources: OnceLock<Arc<dyn ResourceSource>>,
+    machine: OnceLock<Arc<dyn Machine>>,
+    fetcher: OnceLock<Arc<dyn SourceFetcher>>,
+    skills: SkillShelf,
     view: SharedView,
     /// Held while a new view is made, so that views follow each other in order.
     refreshing: Mutex<()>,
     /// Versions that are not in service but were asked for; forgotten at each change.
     older_versions: Mutex<OlderVersions>,
     search: ToolSearch,
-    warnings: RwLock<Vec<String>>,
     changes: watch::Sender<u64>,
     /// Dropped with the engine, which ends the task that follows the registry.
     _alive: oneshot::Sender<()>,
@@ -97,11 +101,13 @@ impl Engine {
             queue: Queue::new(settings.concurrency),
             call_ids: CallIds::new(),
             resources: OnceLock::new(),
+            machine: OnceLock::new(),
+            fetcher: OnceLock::new(),
+            skills: SkillShelf::new(settings.home.join("skills")),
             view,
             refreshing: Mutex::default(),
             older_versions: Mutex::default(),
             search: ToolSearch::default(),
-            warnings: RwLock::new(settings.warnings.clone()),
             changes: watch::Sender::new(0),
             registry,
             runtimes,
@@ -183,17 +189,27 @@ impl Engine {
         drop(self.inner.resources.set(resources));
     }
 
-    /// Adds a sentence about this machine that whoever lists tools should know, such as a missing sandbox.
-    pub fn warn(&self, sentence: impl Into<String>) {
-        let sentence = sentence.into();
-        let mut warnings = self.inner.warnings.write().unwrap_or_else(PoisonError::into_inner);
-        if !warnings.contains(&sentence) {
-            warnings.push(sentence);
-        }
+    /// Sets who knows what this machine lacks; the first caller wins.
+    pub fn set_machine(&self, machine: Arc<dyn Machine>) {
+        drop(self.inner.machine.set(machine));
     }
 
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.inner.warnings.read().unwrap_or_else(PoisonError::into_inner).clone();
+    /// Sets what fetches sources to import from; the first caller wins.
+    pub fn set_fetcher(&self, fetcher: Arc<dyn SourceFetcher>) {
+        drop(self.inner.fetcher.set(fetcher));
+    }
+
+    /// The knowledge skills of this home.
+    pub fn skills(&self) -> &SkillShelf {
+        &self.inner.skills
+    }
+
+    /// What whoever lists tools should know of this machine and of imported servers.
+    pub(crate) async fn warnings(&self) -> Vec<String> {
+        let mut warnings = match self.inner.machine.get() {
+            Some(machine) => machine.warnings().await,
+            None => Vec::new(),
+        };
         warnings.extend(self.upstreams().map(|upstreams| upstreams.warnings()).into_iter().flatten());
         warnings
     }
@@ -251,6 +267,15 @@ impl Engine {
 
     pub(crate) fn resources(&self) -> Option<&Arc<dyn ResourceSource>> {
         self.inner.resources.get()
+    }
+
+    pub(crate) fn fetcher(&self) -> Option<&Arc<dyn SourceFetcher>> {
+        self.inner.fetcher.get()
+    }
+
+    /// Tells whoever follows the lists that there is something new which is no tool.
+    pub(crate) fn note_change(&self) {
+        self.inner.changes.send_modify(|number| *number += 1);
     }
 
     pub(crate) fn consents(&self) -> &Consents {

@@ -20,9 +20,12 @@ mod find;
 mod folders;
 mod follow;
 mod host;
+mod import;
+mod import_report;
 mod inspect;
 mod list;
 mod long;
+mod machine;
 mod merge;
 mod pipeline;
 mod policy;
@@ -47,11 +50,14 @@ pub use client::{ClientPort, NoClient};
 pub use code::{CodeRun, CodeRuntime};
 pub use engine::{Engine, EngineParts};
 pub use exposure::Exposed;
+pub use import::ImportRequest;
 pub use inspect::{
     CodeLanguage, CodeRequest, CodeRuntimeChoice, Detail, ListRequest, PipelineDefinition, PipelineRequest, VersionAction,
 };
+pub use machine::Machine;
 pub use request::{CallFailure, CallReply, CallRequest, DeleteReport, ExampleCounts, PublishReport, PublishRequest};
 pub use resource::ResourceSource;
 pub use results::{ResultStore, StoredResult};
 pub use servers::{ServerAction, ServerRequest};
 pub use settings::{Concurrency, EngineSettings, Exposure, Policy, PolicyMode};
+pub use skillz_registry::{Skill, SkillShelf};

@@ -47,7 +47,7 @@ impl Engine {
             answer.insert(name.to_owned(), Value::Array(entries));
         }
         if request.cursor.is_none() {
-            add_remarks(&mut answer, view, &self.warnings());
+            add_remarks(&mut answer, view, &self.warnings().await);
         }
         if let (Some(last), false) = (page.last(), more.is_empty()) {
             answer.insert("next_cursor".to_owned(), json!(GroupedCursor::after(last)));

@@ -5,7 +5,7 @@
 use std::{fmt::Write, path::Path, sync::Arc, time::Instant};
 
 use skillz_registry::{Expectation, Publication, breaks_callers};
-use skillz_tool::{Draft, ErrorKind, Manifest, Prepared, SourceCode, Tool, ToolError, ToolKind, ToolName, Version};
+use skillz_tool::{Draft, ErrorKind, Manifest, Origin, Prepared, SourceCode, Tool, ToolError, ToolKind, ToolName, Version};
 
 use crate::{
     DeleteReport, ExampleCounts, PublishReport, PublishRequest, consent::TRIED, draft, engine::Engine, host::EngineHost,
@@ -18,16 +18,33 @@ const SHOWN_FAILURES: usize = 5;
 impl Engine {
     /// Prepares, tries and publishes a new version of a tool. Dropping the future publishes nothing.
     pub async fn publish(&self, request: PublishRequest) -> Result<PublishReport, ToolError> {
+        self.publish_with(request, None).await
+    }
+
+    /// As [`Self::publish`], from a folder with all files of the tool; it is copied, and stays as it is. Links are left
+    /// out, and named in the report's notes. The request's source is [`SourceCode::Folder`].
+    pub async fn publish_folder(&self, request: PublishRequest, folder: &Path) -> Result<PublishReport, ToolError> {
+        self.publish_with(request, Some(folder)).await
+    }
+
+    async fn publish_with(&self, request: PublishRequest, folder: Option<&Path>) -> Result<PublishReport, ToolError> {
         let PublishRequest { manifest, source, origin, overwrite, dry_run, client } = request;
-        let (name, current) = self.place_for(&manifest.name, overwrite)?;
+        let (name, current) = self.place_for(&manifest.name, overwrite, origin)?;
         draft::check(&manifest)?;
         let tree = Arc::new(CallTree::new(client));
-        let staging = self.registry().stage().await?;
+        let (staging, links) = match folder {
+            None => (self.registry().stage().await?, Vec::new()),
+            Some(folder) => {
+                let staged = self.registry().stage_folder(folder.to_owned()).await?;
+                (staged.staging, staged.links)
+            }
+        };
 
         let started = Instant::now();
         let prepared = self.prepare(&name, manifest, source, staging.path(), &tree).await?;
         let build_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let Prepared { manifest, size_bytes, notes } = prepared;
+        let Prepared { manifest, size_bytes, mut notes } = prepared;
+        notes.extend(links.iter().map(|link| format!("`{}` is a symbolic link, and was left out", link.display())));
         draft::check_schemas(&manifest)?;
 
         let kind = manifest.tool_type;
@@ -63,6 +80,9 @@ impl Engine {
         };
         let removed = self.registry().delete(&tool_name).await?;
         self.refresh();
+        if let Some(tool) = &removed {
+            self.discard(tool).await;
+        }
         // Without a list the deletion still stands.
         let versions_kept = self.registry().versions(&tool_name).await.map_or(1, |list| list.versions.len());
         let restore = match removed {
@@ -70,6 +90,14 @@ impl Engine {
             None => "Its folder could not be loaded; it lies in `.trash` of the tools folder, to be repaired by hand".to_owned(),
         };
         Ok(DeleteReport { deleted: name.to_owned(), versions_kept, restore })
+    }
+
+    /// Has the runtime remove what only the deleted tool needed.
+    async fn discard(&self, tool: &Tool) {
+        if let Some(runtime) = self.runtimes().get(&tool.kind()) {
+            let others: Vec<Arc<Tool>> = self.catalog().tools().filter(|other| other.kind() == tool.kind()).cloned().collect();
+            runtime.discard(tool, &others).await;
+        }
     }
 
     /// Has the runtime of a draft's kind make it callable.
@@ -116,8 +144,7 @@ impl Engine {
     async fn next_version(&self, name: &ToolName, current: Option<&Tool>, manifest: &Manifest) -> Version {
         let asked: Option<Version> = manifest.version.as_ref().and_then(|version| version.parse().ok());
         // Deleted tools count too: their numbering goes on.
-        let known = self.registry().versions(name).await.map(|list| list.versions).unwrap_or_default();
-        let Some(highest) = known.iter().map(|entry| entry.version).max() else { return asked.unwrap_or(Version::FIRST) };
+        let Some(highest) = self.registry().highest_version(name).await else { return asked.unwrap_or(Version::FIRST) };
         asked.filter(|asked| *asked > highest).unwrap_or_else(|| {
             let old = current.map(|tool| tool.manifest.input_schema.as_ref());
             highest.next(old.is_some_and(|old| breaks_callers(old, manifest.input_schema.as_ref())))
@@ -125,7 +152,12 @@ impl Engine {
     }
 
     /// Whether a tool of that name may be published, and what it would replace.
-    fn place_for(&self, name: &str, overwrite: bool) -> Result<(ToolName, Option<Arc<Tool>>), ToolError> {
+    pub(crate) fn place_for(
+        &self,
+        name: &str,
+        overwrite: bool,
+        origin: Origin,
+    ) -> Result<(ToolName, Option<Arc<Tool>>), ToolError> {
         let view = self.view();
         if let Some(broken) = view.catalog.broken().iter().find(|broken| broken.name == name && !broken.in_service) {
             let message = format!("`{name}` is there already, cannot be loaded, and is not overwritten: {broken}");
@@ -134,7 +166,9 @@ impl Engine {
             )));
         }
         let Some(current) = view.callables.get(name).map(|callable| Arc::clone(&callable.tool)) else {
-            return match ToolName::for_new(name) {
+            // A tool that was made elsewhere keeps its name, as it would if its folder were copied by hand.
+            let allowed = if origin == Origin::Import { ToolName::for_existing(name) } else { ToolName::for_new(name) };
+            return match allowed {
                 Ok(name) => Ok((name, None)),
                 Err(error) => Err(ToolError::invalid(error.to_string())),
             };

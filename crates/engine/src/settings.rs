@@ -30,8 +30,6 @@ pub struct EngineSettings {
     pub exposure: Exposure,
     /// How much may go on at once.
     pub concurrency: Concurrency,
-    /// Sentences about this machine that whoever lists tools should know, such as a missing sandbox.
-    pub warnings: Vec<String>,
 }
 
 /// What becomes of the permissions that tools ask for.
@@ -96,7 +94,6 @@ impl EngineSettings {
             caps: Limits::default(),
             exposure: Exposure::default(),
             concurrency: Concurrency::default(),
-            warnings: Vec::new(),
         }
     }
 }

@@ -173,6 +173,16 @@ impl Environments {
             .collect())
     }
 
+    /// Hashes of the environments that were made for this lock, unless one of the `others` (texts of `lock` files) is the same.
+    pub fn only_for(&self, lock: &str, others: &[String]) -> io::Result<Vec<String>> {
+        if others.iter().any(|other| other == lock) {
+            return Ok(Vec::new());
+        }
+        let wanted = lock::digest(&[lock]);
+        let all = folder::list(self.directory())?.into_iter();
+        Ok(all.filter(|(_, _, digest)| digest.as_ref() == Some(&wanted)).map(|(hash, _, _)| hash).collect())
+    }
+
     /// Removes an environment by its hash.
     pub fn remove(&self, hash: &str) -> io::Result<()> {
         folder::remove(self.directory(), hash)

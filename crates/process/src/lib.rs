@@ -13,6 +13,7 @@ mod drain;
 mod error;
 mod launcher;
 mod report;
+mod startup;
 
 #[cfg(target_os = "linux")]
 mod helper;
@@ -37,6 +38,7 @@ pub use drain::{Drained, Keep, OutputBudget, OutputExceeded, drain};
 pub use error::ProcessError;
 pub use launcher::Launcher;
 pub use report::{LimitMethod, SandboxReport};
+pub use startup::let_go_of_startup_code;
 
 /// The hidden first argument that turns the binary into the helper process.
 const HELPER_ARGUMENT: &str = "__launcher";

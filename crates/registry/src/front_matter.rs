@@ -18,7 +18,7 @@ const TEXT_FIELDS: [&str; 10] = [
 ];
 /// Fields whose values are lists even where there is a single one.
 const LIST_FIELDS: [&str; 5] = ["dependencies", "wasm_dependencies", "tags", "requires_services", "requires_skills"];
-/// Fields of the front matter that mean nothing if they are empty.
+/// What stands above and below the front matter.
 const FENCE: &str = "---";
 
 /// The front matter cannot be read.
@@ -64,6 +64,19 @@ pub(crate) fn read(text: &str) -> Result<Option<Map<String, Value>>, FrontMatter
         }
     }
     Ok(Some(fields))
+}
+
+/// Plain top-level fields of front matter that is no valid YAML: better a name and a description as they are written
+/// than none.
+pub(crate) fn plain_fields(text: &str) -> Map<String, Value> {
+    let Some(parts) = split(text) else { return Map::new() };
+    let mut fields = Map::new();
+    for field in ["name", "description", "license"] {
+        if let Some(value) = written(&parts.yaml, field).filter(|value| !value.is_empty()) {
+            fields.insert(field.to_owned(), Value::from(value));
+        }
+    }
+    fields
 }
 
 /// What follows the front matter.

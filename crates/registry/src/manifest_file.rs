@@ -36,6 +36,11 @@ pub(crate) struct ManifestFault {
     pub(crate) reason: String,
 }
 
+/// Whether a folder has a manifest file of either kind, sound or not.
+pub(crate) fn is_there(folder: &Path) -> bool {
+    [MANIFEST, SKILL].iter().any(|file| folder.join(file).symlink_metadata().is_ok())
+}
+
 /// Reads the manifest of a folder. `manifest.json` wins over `SKILL.md`; links are not followed.
 pub(crate) fn read(folder: &Path) -> Result<ManifestFile, ManifestFault> {
     let file = folder.join(MANIFEST);

@@ -1,6 +1,6 @@
 //! Makes a staged folder the current version of a tool, in one step that a crash cannot cut in half.
 //!
-//! Everything slow happens beside the tool: files, earlier versions and manifest are put together in the
+//! Everything slow happens beside the tool: files, what its history lacks, and manifest are put together in the
 //! staging folder and brought to the disk. Then the folder takes the tool's place by one exchange of names.
 
 use std::{
@@ -16,7 +16,7 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use crate::{
     Expectation, Publication, RegistryError, StagingDirectory,
     breaking::breaks_callers,
-    front_matter,
+    front_matter, handover,
     layout::{Layout, MANIFEST, SKILL, VERSIONS},
     live,
     load::Found,
@@ -42,11 +42,20 @@ struct Ready<'a> {
     time: SystemTime,
 }
 
-/// Publishes. With `edit`, the folder must still be as it was when the edit was staged. Blocks.
-pub(crate) fn publish(layout: &Layout, publication: Publication, edit: Option<&Walk>) -> Result<Arc<Tool>, RegistryError> {
+/// Publishes. With `edit`, the folder must still be as it was when the edit was staged. Does nothing where it is not
+/// `wanted` any more when its turn comes. Blocks.
+pub(crate) fn publish(
+    layout: &Layout,
+    publication: Publication,
+    edit: Option<&Walk>,
+    wanted: &dyn Fn() -> bool,
+) -> Result<Arc<Tool>, RegistryError> {
     let Publication { name, staging, manifest, origin, expected } = publication;
     let ready = Ready::new(layout, &name, origin, &staging, manifest)?;
     let lock = FolderLock::take(layout)?;
+    if !wanted() {
+        return Err(RegistryError::Stopped);
+    }
     swap::recover(layout);
     let standing = Standing::of(layout, &name)?;
     check_expectation(&name, &standing, expected, origin, edit)?;
@@ -122,7 +131,7 @@ impl<'a> Ready<'a> {
         let place = live::put_in_place(self.layout, &self.live, self.name.as_str(), version, &self.hash)?;
         self.settle(&place).map_err(RegistryError::io("Writing", staged))?;
         let folder = self.layout.tool(self.name.as_str());
-        swap::put_in_place(staged, &folder).map_err(RegistryError::io("Replacing", &folder))?;
+        handover::put_in_place(self.layout, self.name, staged, self.time).map_err(RegistryError::io("Replacing", &folder))?;
         tree::sync_folder(self.layout.tools()).map_err(RegistryError::io("Writing", self.layout.tools()))?;
         Ok(Arc::new(Tool::new(self.name.clone(), version, place, self.manifest, self.hash)))
     }

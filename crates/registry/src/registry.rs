@@ -6,8 +6,13 @@ use skillz_tool::{Tool, ToolName, Version};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
-    Catalog, Expectation, Generation, Publication, RegistryError, RegistryEvent, StagedEdit, StagedVersion, StagingDirectory,
-    VersionList, diff, edit, publish::publish, shared::Shared, trash, tree, versions::KnownVersions, watch as watcher,
+    Catalog, Expectation, Generation, Publication, RegistryError, RegistryEvent, StagedEdit, StagedFolder, StagedVersion,
+    StagingDirectory, VersionList, diff, edit,
+    publish::publish,
+    shared::Shared,
+    trash, tree,
+    versions::{self, KnownVersions},
+    watch as watcher,
 };
 
 /// Pause between two looks at another process's lock.
@@ -75,19 +80,30 @@ impl Registry {
         self.blocking(|shared| StagingDirectory::make(&shared.layout)).await
     }
 
+    /// Copies a folder from anywhere to a staging folder, with all files that belong to a version.
+    pub async fn stage_folder(&self, from: PathBuf) -> Result<StagedFolder, RegistryError> {
+        self.blocking(move |shared| StagedFolder::make(&shared.layout, &from)).await
+    }
+
     /// Makes a staged folder the current version of its tool, durably; the tool before it becomes an earlier version.
-    /// Once begun it goes on to its end, even if the future is dropped.
+    /// If the future is dropped before its turn has come, nothing is published; once begun it goes on to its end, so
+    /// that whatever is published later comes after it.
     ///
     /// # Errors
     ///
     /// Where something else is there than was expected, the folder is no tool, or the disk refuses. Nothing has
     /// changed then.
     pub async fn publish(&self, publication: Publication) -> Result<Arc<Tool>, RegistryError> {
-        self.blocking(move |shared| {
-            let tool = publish(&shared.layout, publication, None)?;
-            Ok(shared.published(tool))
-        })
-        .await
+        let caller = Arc::new(());
+        let waiting = Arc::downgrade(&caller);
+        let published = self
+            .blocking(move |shared| {
+                let tool = publish(&shared.layout, publication, None, &|| waiting.strong_count() > 0)?;
+                Ok(shared.published(tool))
+            })
+            .await;
+        drop(caller);
+        published
     }
 
     /// Takes a tool out of service and moves its folder, with all versions, to the trash. Gives what was in service;
@@ -118,6 +134,16 @@ impl Registry {
             Ok(VersionList { current: known.current.map(|tool| tool.version), name, versions })
         })
         .await
+    }
+
+    /// The highest number that a tool was ever given, deleted versions included; costs no reading of versions.
+    pub async fn highest_version(&self, name: &ToolName) -> Option<Version> {
+        let name = name.clone();
+        let found = self.blocking(move |shared| {
+            let current = shared.snapshot().get(name.as_str()).map(|tool| tool.version);
+            Ok(versions::highest(&shared.layout, &name, current))
+        });
+        found.await.ok().flatten()
     }
 
     /// One version of a tool, ready to be called; the current one comes from the catalog.
@@ -191,7 +217,7 @@ impl Registry {
             let edited = name.clone();
             let publication =
                 Publication { name, staging, manifest, origin: skillz_tool::Origin::Edit, expected: Expectation::Anything };
-            match publish(&shared.layout, publication, Some(&walk)) {
+            match publish(&shared.layout, publication, Some(&walk), &|| true) {
                 Ok(tool) => Ok(shared.published(tool)),
                 Err(error) => {
                     drop(held);

@@ -10,7 +10,7 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::{RegistryError, layout::Layout, lock::FolderLock, tree};
+use crate::{RegistryError, layout::Layout, lock::FolderLock, tree, walk::Walk};
 
 /// A private folder in the tools folder, on the same file system; removed when dropped.
 #[derive(Debug)]
@@ -18,6 +18,25 @@ pub struct StagingDirectory {
     path: PathBuf,
     /// Let go of only after the folder is gone.
     _lock: FolderLock,
+}
+
+/// A copy of somebody's folder, to be published.
+#[derive(Debug)]
+pub struct StagedFolder {
+    /// The copy.
+    pub staging: StagingDirectory,
+    /// Links that were left out, relative to the folder.
+    pub links: Vec<PathBuf>,
+}
+
+impl StagedFolder {
+    /// Copies the files of a version: no links, no caches, no earlier versions. Blocks.
+    pub(crate) fn make(layout: &Layout, from: &Path) -> Result<Self, RegistryError> {
+        let walk = Walk::of(from).map_err(RegistryError::io("Reading", from))?;
+        let staging = StagingDirectory::make(layout)?;
+        tree::copy(from, &walk, staging.path()).map_err(RegistryError::io("Copying", from))?;
+        Ok(Self { staging, links: walk.links })
+    }
 }
 
 impl StagingDirectory {

@@ -83,9 +83,9 @@ impl Standing {
         }
     }
 
-    /// Puts all earlier versions into `history`, which becomes the `.versions` of the new folder; what stands in
-    /// the tool's place becomes the newest of them. With `replaces_edit` an edit is what is being published, and
-    /// so no earlier version.
+    /// Puts into `history` what the earlier versions in the present folder lack: what stands in the tool's place, and
+    /// what lies in the trash. Those that the folder has already are not touched, however many they are. With
+    /// `replaces_edit` an edit is what is being published, and so no earlier version.
     pub(crate) fn archive(
         &self,
         layout: &Layout,
@@ -93,7 +93,8 @@ impl Standing {
         history: &Path,
         replaces_edit: bool,
     ) -> Result<History, RegistryError> {
-        let archive = Archive { name, history, fallback: self.in_service().map(|found| &found.manifest) };
+        let present = layout.tool(name.as_str()).join(VERSIONS);
+        let archive = Archive { name, history, present, fallback: self.in_service().map(|found| &found.manifest) };
         let failed = || RegistryError::io("Keeping the earlier versions in", history);
         archive.build(layout, self, replaces_edit).map_err(failed())
     }
@@ -116,6 +117,8 @@ pub(crate) fn before_edit(layout: &Layout, found: &Found) -> Option<Found> {
 struct Archive<'a> {
     name: &'a ToolName,
     history: &'a Path,
+    /// The earlier versions of the present folder.
+    present: PathBuf,
     /// For versions of Skillz 0.8 that come without a manifest.
     fallback: Option<&'a Manifest>,
 }
@@ -154,17 +157,8 @@ impl Archive<'_> {
         Ok(history)
     }
 
-    /// The versions that the present folder holds.
+    /// The versions that the present folder holds; those of Skillz 0.8 move to the new place.
     fn carry_over(&self, folder: &Path, history: &mut History) -> io::Result<()> {
-        let present = folder.join(VERSIONS);
-        if present.is_dir() {
-            for entry in fs::read_dir(&present)? {
-                let entry = entry?;
-                if entry.file_type()?.is_dir() {
-                    tree::link_all(&entry.path(), &self.history.join(entry.file_name()))?;
-                }
-            }
-        }
         for (version, from) in versions::in_folder(folder) {
             history.count(version);
             if from.parent().is_some_and(|parent| parent.ends_with(LEGACY_VERSIONS)) {
@@ -194,9 +188,12 @@ impl Archive<'_> {
             for (version, from) in versions::in_folder(&folder) {
                 whole &= self.merge(&from, version, history)?;
             }
-            match versions::read_folder(&folder, self.name, None) {
-                Some(found) => whole &= self.merge(&folder, found.version, history)?,
-                None => whole = false,
+            // A publish that was cut off leaves a history there, without a tool.
+            if manifest_file::is_there(&folder) {
+                match versions::read_folder(&folder, self.name, None) {
+                    Some(found) => whole &= self.merge(&folder, found.version, history)?,
+                    None => whole = false,
+                }
             }
             if whole {
                 history.merged.push(folder);
@@ -208,21 +205,34 @@ impl Archive<'_> {
     /// Says whether the history has that version now, with that very content.
     fn merge(&self, from: &Path, version: Version, history: &mut History) -> io::Result<bool> {
         history.count(version);
-        let place = self.history.join(version.to_string());
-        if !place.exists() {
-            tree::link(from, &Walk::of(from)?, &place)?;
+        let Some(place) = self.place_of(version) else {
+            tree::link(from, &Walk::of(from)?, &self.history.join(version.to_string()))?;
             return Ok(true);
-        }
-        let hash = |folder: &Path| versions::read_version(folder, self.name, version, self.fallback).map(|found| found.hash);
-        Ok(hash(from).is_some_and(|own| hash(&place) == Some(own)))
+        };
+        let own = self.hash_of(from, version);
+        Ok(own.is_some() && own == self.hash_of(&place, version))
+    }
+
+    /// Where a version is already.
+    fn place_of(&self, version: Version) -> Option<PathBuf> {
+        let places = [self.history, self.present.as_path()].map(|folder| folder.join(version.to_string()));
+        places.into_iter().find(|place| place.exists())
+    }
+
+    fn hash_of(&self, folder: &Path, version: Version) -> Option<String> {
+        versions::read_version(folder, self.name, version, self.fallback).map(|found| found.hash)
     }
 
     /// Adds a version under its number, or under the next free one if another has it.
     fn add(&self, found: &Found, version: Version, history: &mut History) -> io::Result<Version> {
-        let number = if self.history.join(version.to_string()).exists() {
-            history.highest.map_or(Version::FIRST, |highest| highest.max(version).next(false))
-        } else {
-            version
+        let number = match self.place_of(version) {
+            None => version,
+            // A publish that was cut off had come that far.
+            Some(place) if self.hash_of(&place, version).as_ref() == Some(&found.hash) => {
+                history.count(version);
+                return Ok(version);
+            }
+            Some(_) => history.highest.map_or(Version::FIRST, |highest| highest.max(version).next(false)),
         };
         tree::link(&found.folder, &found.walk, &self.history.join(number.to_string()))?;
         history.count(number);

@@ -13,6 +13,7 @@ use crate::{
     RegistryError, VersionEntry,
     layout::{LEGACY_VERSIONS, Layout, VERSIONS},
     load::Found,
+    lock::FolderLock,
     manifest_file::{self, ManifestFile},
     walk::Walk,
 };
@@ -77,6 +78,13 @@ pub(crate) fn read_version(folder: &Path, name: &ToolName, version: Version, fal
     Some(found)
 }
 
+/// The highest number that a tool was ever given, told by the names of folders as far as they tell it.
+pub(crate) fn highest(layout: &Layout, name: &ToolName, current: Option<Version>) -> Option<Version> {
+    let _lock = layout.lock().exists().then(|| FolderLock::take(layout).ok()).flatten();
+    let found = in_folder(&layout.tool(name.as_str())).into_iter().chain(in_trash(layout, name));
+    found.map(|(version, _)| version).chain(current).max()
+}
+
 /// All versions of a tool, the current one included; of several places for one number the first wins.
 pub(crate) struct KnownVersions {
     pub(crate) current: Option<Arc<Tool>>,
@@ -85,6 +93,9 @@ pub(crate) struct KnownVersions {
 
 impl KnownVersions {
     pub(crate) fn of(layout: &Layout, name: &ToolName, current: Option<Arc<Tool>>) -> Self {
+        // While a publish hands the history over it is on its way. Without a lock it is found nearly always, and where
+        // nothing can be locked nothing is published either.
+        let _lock = layout.lock().exists().then(|| FolderLock::take(layout).ok()).flatten();
         let mut folders = BTreeMap::new();
         if let Some(current) = &current {
             folders.insert(current.version, current.directory.clone());

@@ -38,6 +38,11 @@ pub(crate) struct FileStamp {
     pub(crate) inode: u64,
 }
 
+/// The files that belong to the version in a folder, relative to it, sorted: no links, no caches, no earlier versions.
+pub fn version_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    Ok(Walk::of(folder)?.files.into_iter().map(|stamp| stamp.path).collect())
+}
+
 impl Walk {
     /// Lists a folder. A file that vanishes meanwhile is left out.
     pub(crate) fn of(folder: &Path) -> io::Result<Self> {

@@ -167,3 +167,49 @@ async fn removing_by_hand_keeps_what_was_in_service() {
     workshop.rollback("t", "1.0.0").await.unwrap();
     assert_eq!(workshop.served("t").as_deref(), Some("1"));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_publish_leaves_the_earlier_versions_where_they_are() {
+    use std::os::unix::fs::MetadataExt;
+    let workshop = Workshop::new().await;
+    for number in 0..4 {
+        workshop.publish("t", &format!("code {number}")).await.unwrap();
+    }
+    let identity = |version: &str| std::fs::metadata(workshop.path(&format!("t/.versions/{version}"))).unwrap().ino();
+    let before = [identity("1.0.0"), identity("1.0.1"), identity("1.0.2")];
+    workshop.publish("t", "code 4").await.unwrap();
+    workshop.rollback("t", "1.0.1").await.unwrap();
+    assert_eq!([identity("1.0.0"), identity("1.0.1"), identity("1.0.2")], before, "their number costs nothing");
+    let codes: Vec<String> = workshop.history("t").await.into_iter().map(|(_, _, code)| code).collect();
+    assert_eq!(codes, ["code 1", "code 4", "code 3", "code 2", "code 1", "code 0"]);
+    assert!(!workshop.path(".trash/t").exists(), "nothing is left where the history was for a moment");
+    let restarted = workshop.second(false).await;
+    assert!(restarted.snapshot().edited().is_empty(), "what was published is not taken for edited");
+}
+
+#[tokio::test]
+async fn a_publish_that_was_cut_off_while_it_handed_the_history_over_loses_nothing() {
+    for in_place in ["before the exchange", "after it"] {
+        let workshop = Workshop::new().await;
+        for number in 0..3 {
+            workshop.publish("t", &format!("code {number}")).await.unwrap();
+        }
+        // What is on the disk at that moment: the history in the trash, with a copy of what is in service.
+        let between = workshop.path(".trash/t/000000000000001-cut");
+        std::fs::create_dir_all(&between).unwrap();
+        std::fs::rename(workshop.path("t/.versions"), between.join(".versions")).unwrap();
+        let copied = if in_place == "after it" { "1.0.1" } else { "1.0.2" };
+        if in_place != "after it" {
+            workshop::copy_all(&workshop.path("t"), &between.join(".versions").join(copied));
+        }
+        let workshop = workshop.restarted(false).await;
+        let codes = |history: Vec<(String, Origin, String)>| history.into_iter().map(|(_, _, code)| code).collect::<Vec<_>>();
+        assert_eq!(codes(workshop.history("t").await), ["code 2", "code 1", "code 0"], "{in_place}");
+        let published = workshop.publish("t", "code 3").await.unwrap();
+        assert_eq!(published.version.to_string(), "1.0.3");
+        assert_eq!(codes(workshop.history("t").await), ["code 3", "code 2", "code 1", "code 0"], "{in_place}");
+        assert!(!workshop.path(".trash/t").exists(), "{in_place}");
+        assert_eq!(workshop.rollback("t", "1.0.0").await.unwrap().version.to_string(), "1.0.4");
+    }
+}

@@ -15,10 +15,17 @@ const KEYWORDS: &str = "False None True and as assert async await break case cat
     else enum except export extends false finally for from function global if import in instanceof interface is lambda let new nonlocal not null \
     or package pass private protected public raise return static super switch this throw true try typeof var void while with yield";
 
+/// The one built-in that programs may call.
+const LIST_TOOLS: &str = "list_tools";
+/// Its parameters that may be given without a name.
+const LIST_TOOLS_PARAMETERS: [&str; 1] = ["query"];
+
 /// The tools that a program names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     tools: HashMap<String, Arc<Tool>>,
+    /// Whether it names [`LIST_TOOLS`].
+    lists_tools: bool,
 }
 
 impl Names {
@@ -49,12 +56,13 @@ impl Names {
                 found.insert(identifier.clone(), Arc::clone(tool));
             }
         }
-        Self { tools: found }
+        Self { tools: found, lists_tools: words.contains(LIST_TOOLS) }
     }
 
     /// The identifiers, sorted.
     pub(crate) fn identifiers(&self) -> Vec<String> {
         let mut names: Vec<String> = self.tools.keys().cloned().collect();
+        names.extend(self.lists_tools.then(|| LIST_TOOLS.to_owned()));
         names.sort_unstable();
         names
     }
@@ -67,7 +75,11 @@ impl Names {
         if call.positional.is_empty() {
             return Ok((name, arguments));
         }
-        let parameters = tool.map(|tool| parameters(tool)).unwrap_or_default();
+        let parameters = match tool {
+            Some(tool) => parameters(tool),
+            None if name == LIST_TOOLS => LIST_TOOLS_PARAMETERS.to_vec(),
+            None => Vec::new(),
+        };
         if call.positional.len() > parameters.len() {
             let known = if parameters.is_empty() { "none".to_owned() } else { parameters.join(", ") };
             return Err(format!("`{name}` takes its arguments by name ({known}), and got {} without one", call.positional.len()));

@@ -11,6 +11,8 @@ parent takes away what the call left behind (processes, files) before the next c
 
 A module that starts threads while it is imported cannot be forked: then each child imports it itself, ahead of its turn.
 
+A module in which no call can leave anything behind (`_skillz_pure`) is called many times in one child.
+
 `inspect`: reports schemas made of the signature, and ends.
 """
 
@@ -24,11 +26,14 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+import _skillz_pure as pure
 import _skillz_results as results
 import _skillz_signature as signatures
 
 READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
 BEGUN = b'{"jsonrpc":"2.0","method":"begun"}\n'
+# Calls of one child where calls may share it: bounds what interpreter and libraries accumulate.
+MOST_CALLS = 1000
 
 
 class Lines:
@@ -135,12 +140,17 @@ def notify(descriptor, method, params):
     write_all(descriptor, json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
 
 
+libc = None
+
+
 def become_subreaper():
     """Makes processes that a call lets go of children of this one, so that they can be found and ended."""
     try:
         import ctypes
 
-        ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)
+        global libc
+        libc = libc or ctypes.CDLL(None, use_errno=True)
+        libc.prctl(36, 1, 0, 0, 0)
     except Exception:
         pass
 
@@ -182,11 +192,14 @@ class Parent:
         self._parent = os.getpid()
         self._options = options
         self._binder = None
+        self._shared = None
         self._past = []
 
     def _load(self):
-        run = find_run(load(self._entry))
+        module = load(self._entry)
+        run = find_run(module)
         self._binder = signatures.Binder(run)
+        self._shared = pure.examine(self._entry, module)
         if signatures.is_coroutine(run):
             import asyncio  # Here, so that no call pays for it.
 
@@ -310,17 +323,28 @@ class Parent:
                 self._load()
             except BaseException as error:
                 broken = failure(error, self._entry)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setpgid(0, 0)
+        become_subreaper()
+        lines, write = Lines(self._requests), self._locked_write()
+        results.encode(json.loads(b'{"a":[1]}'))  # What this touches is copied now, and not in the call.
         if not os.read(turn, 1):
             os._exit(0)
         os.close(turn)
         if broken is not None:
             notify(self._replies, "failed", broken)
             os._exit(1)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setpgid(0, 0)
-        become_subreaper()
-        channel = skillz._Channel(Lines(self._requests), self._locked_write())
+        for _ in range(MOST_CALLS):
+            is_clean = self._call(skillz._Channel(lines, write))
+            if self._shared is None or not is_clean:
+                break
+            self._shared.make_anew()
+        os.write(done, b"c" if is_clean else b"d")
+        os._exit(0)
+
+    def _call(self, channel):
+        """Serves one request. Tells whether nothing of it is left."""
         write_all(self._replies, READY)
         request = None
         while request is None:
@@ -348,8 +372,7 @@ class Parent:
             except Exception:
                 pass
         self._write(b'{"jsonrpc":"2.0","id":%s,%s}\n' % (json.dumps(request.get("id")).encode(), body))
-        os.write(done, b"c" if self._is_clean(channel) else b"d")
-        os._exit(0)
+        return self._is_clean(channel)
 
     def _run(self, arguments):
         value = self._binder.call(arguments)

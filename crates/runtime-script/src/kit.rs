@@ -8,9 +8,10 @@ use std::{
 use sha2::{Digest, Sha256};
 
 /// Every file of the kits, by its path below the kit's folder.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("python/skillz.py", include_str!("../kits/skillz.py")),
     ("worker/_skillz_worker.py", include_str!("../kits/_skillz_worker.py")),
+    ("worker/_skillz_pure.py", include_str!("../kits/_skillz_pure.py")),
     ("worker/_skillz_signature.py", include_str!("../kits/_skillz_signature.py")),
     ("worker/_skillz_results.py", include_str!("../kits/_skillz_results.py")),
     ("node_modules/skillz/skillz.cjs", include_str!("../kits/skillz.cjs")),

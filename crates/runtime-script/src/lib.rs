@@ -5,6 +5,7 @@
 //! started through `skillz-process`; nothing here reads the server's environment or knows of MCP.
 
 mod conversation;
+mod discard;
 mod failure;
 mod folder;
 mod install;

@@ -140,7 +140,7 @@ async fn inspect(
     // Each registration has a stage of its own: sources in the staging folder change under the same name.
     let hash = format!("draft {:?}", std::time::SystemTime::now());
     let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), hash);
-    let Place { environment, stage } = runtime.place(plan, &tool, host).await?;
+    let Place { environment, stage, .. } = runtime.place(plan, &tool, host).await?;
     let site = Site { plan, kit: &runtime.kit, environment: environment.as_ref(), stage: stage.as_ref() };
     let folder = runtime.folder()?;
     let limits = EffectiveLimits { timeout: LOAD_TIME, ..EffectiveLimits::with_memory_mb(1024) }.asked(&manifest.limits);

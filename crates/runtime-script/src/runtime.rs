@@ -8,6 +8,7 @@ use skillz_tool::{Draft, ErrorKind, Host, Prepared, Protocol, Tool, ToolCall, To
 use tokio::sync::Semaphore;
 
 use crate::{
+    discard::{self, EnvironmentUse, EnvironmentUses},
     folder::{WorkingFolder, WorkingFolders},
     install,
     interpreter::Interpreters,
@@ -29,6 +30,7 @@ pub struct ScriptRuntime {
     pub(crate) folders: WorkingFolders,
     plans: Plans,
     pool: Pool,
+    uses: EnvironmentUses,
     processes: Arc<Semaphore>,
 }
 
@@ -40,6 +42,7 @@ impl ScriptRuntime {
             kit: Kit::below(&settings.cache_directory),
             folders: WorkingFolders::new(settings.cache_directory.join("work")),
             plans: Plans::default(),
+            uses: EnvironmentUses::default(),
             pool: Pool::new(settings.bounds),
             processes: Arc::new(Semaphore::new(settings.bounds.processes.max(1))),
             settings,
@@ -61,7 +64,8 @@ impl ScriptRuntime {
         self.kit.ensure().map_err(|error| cannot_write("the helper kits", &error))?;
         let environment = install::ensure(self, plan, &tool.manifest, &tool.directory, host).await?;
         let stage = self.stage(plan, tool, environment.as_ref())?;
-        Ok(Place { environment, stage })
+        let environment_use = environment.as_ref().map(|environment| self.uses.of(&environment.hash));
+        Ok(Place { environment, stage, _environment_use: environment_use })
     }
 
     fn stage(&self, plan: &Plan, tool: &Tool, environment: Option<&Environment>) -> Result<Option<Stage>, ToolError> {
@@ -145,6 +149,7 @@ impl ScriptRuntime {
 pub(crate) struct Place {
     pub(crate) environment: Option<Environment>,
     pub(crate) stage: Option<Stage>,
+    _environment_use: Option<EnvironmentUse>,
 }
 
 #[async_trait]
@@ -178,6 +183,10 @@ impl ToolRuntime for ScriptRuntime {
     fn retire(&self, tool: &Tool) {
         self.pool.retire(tool);
         self.plans.forget(tool);
+    }
+
+    async fn discard(&self, tool: &Tool, others: &[Arc<Tool>]) {
+        discard::run(&self.settings.environments, &self.uses, tool, others).await;
     }
 }
 

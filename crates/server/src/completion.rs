@@ -1,4 +1,4 @@
-//! Completes arguments that are names of tools, or files of them.
+//! Completes arguments that are names of tools and skills, or files of them.
 
 use rmcp::{
     ErrorData,
@@ -6,7 +6,7 @@ use rmcp::{
 };
 use skillz_engine::Engine;
 
-use crate::{prompts, read};
+use crate::{prompts, read, skills};
 
 /// Completes the argument that a client is typing.
 pub(crate) async fn complete(engine: &Engine, request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
@@ -19,6 +19,19 @@ pub(crate) async fn complete(engine: &Engine, request: &CompleteRequestParams) -
             let name = request.context.as_ref().and_then(|context| context.get_argument("name"));
             match name.and_then(|name| engine.catalog().get(name).cloned()) {
                 Some(tool) => read::files(&tool.directory).await,
+                None => Vec::new(),
+            }
+        }
+        Reference::Resource(template) if template.uri.starts_with("skillz://skills/") && argument == "name" => {
+            skills::all(engine).await.into_iter().map(|skill| skill.name).collect()
+        }
+        Reference::Resource(template) if template.uri.starts_with("skillz://skills/") && argument == "path" => {
+            let name = request.context.as_ref().and_then(|context| context.get_argument("name"));
+            match name {
+                Some(name) => match skills::find(engine, name).await {
+                    Some(skill) => read::files(&skill.directory).await,
+                    None => Vec::new(),
+                },
                 None => Vec::new(),
             }
         }

@@ -1,7 +1,7 @@
 //! Resources and prompts that the protocol's conformance suite asks for by name, and that no tool can stand for.
 //!
 //! They are there only in a server that was started for the suite. Its tools are ordinary tools, registered at
-//! run time; two of them have to behave here as no tool of this product does.
+//! run time; three of them have to look or behave here as no tool of this product does.
 
 use rmcp::{
     ErrorData,
@@ -28,6 +28,9 @@ const FOR_TASKS_ONLY: &str = "failing_job";
 /// A tool whose calls end in an error of the protocol; a tool's failures are results.
 const BREAKS: &str = "protocol_error_job";
 
+/// A tool whose schema is looked at for every keyword that JSON Schema has.
+const WITH_ALTERNATIVES: &str = "json_schema_2020_12_tool";
+
 /// Why a client may not call a tool.
 pub(crate) fn refusal(tool_name: &str, knows_tasks: bool) -> Option<ErrorData> {
     let required = ClientCapabilities::builder().enable_tasks().build();
@@ -37,6 +40,12 @@ pub(crate) fn refusal(tool_name: &str, knows_tasks: bool) -> Option<ErrorData> {
 /// How a call ends that came to `ending`.
 pub(crate) fn ending(tool_name: &str, ending: Ending) -> Ending {
     if tool_name == BREAKS { Err(ErrorData::internal_error("The job broke", None)) } else { ending }
+}
+
+/// Whether the suite looks for alternatives at the root of a tool's schema in the older protocols too, where other
+/// clients are never sent any.
+pub(crate) fn keeps_alternatives(tool_name: &str) -> bool {
+    tool_name == WITH_ALTERNATIVES
 }
 
 /// Resources, sorted by URI.

@@ -8,11 +8,12 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CustomRequest,
-        CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-        ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool as McpTool,
-        UnsubscribeRequestParams, UpdateTaskParams,
+        CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
+        GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool as McpTool, UnsubscribeRequestParams,
+        UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
     task_manager::TaskManager,
@@ -35,6 +36,7 @@ use crate::{
     resources::{self, Address},
     schema_form::Form,
     session::{ClientOrigin, Session},
+    skills,
 };
 
 /// Resources and prompts on one page.
@@ -52,6 +54,7 @@ static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| {
         .enable_tools()
         .enable_tool_list_changed()
         .enable_tasks()
+        .enable_skills()
         .build();
     let about = Implementation::new("skillz", env!("CARGO_PKG_VERSION")).with_title("Skillz");
     ServerConfig::new(capabilities).with_server_info(about).with_instructions(include_str!("../docs/instructions.md").trim_end())
@@ -123,6 +126,7 @@ impl SkillzServer {
         let catalog = self.shared.engine.catalog();
         let mut all = resources::fixed();
         all.extend(catalog.tools().map(|tool| resources::of_tool(tool)));
+        all.extend(skills::all(&self.shared.engine).await.iter().map(skills::resource));
         if self.shared.fixtures {
             all.extend(fixtures::resources());
         }
@@ -153,9 +157,13 @@ impl ServerHandler for SkillzServer {
         request: InitializeRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        let result = self.negotiate_initialize(&request)?;
         self.session.opened(self.shared.changes());
-        cx.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        // What counts from now on is the version agreed on, not the one asked for.
+        let mut client = request;
+        client.protocol_version = result.protocol_version.clone();
+        cx.peer.set_peer_info(client);
+        Ok(result)
     }
 
     async fn discover(&self, _cx: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
@@ -179,7 +187,11 @@ impl ServerHandler for SkillzServer {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.ready().await;
-        self.shared.listing.page(&self.shared.engine, form_of(&cx), cursor(request.as_ref()))
+        let mut page = self.shared.listing.page(&self.shared.engine, form_of(&cx), cursor(request.as_ref()))?;
+        for tool in page.tools.iter_mut().filter(|tool| self.shared.fixtures && fixtures::keeps_alternatives(&tool.name)) {
+            *tool = self.get_tool(&tool.name).unwrap_or_else(|| tool.clone());
+        }
+        Ok(page)
     }
 
     async fn call_tool(
@@ -278,7 +290,7 @@ impl ServerHandler for SkillzServer {
         request: Option<PaginatedRequestParams>,
         _cx: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let mut all = prompts::list();
+        let mut all = prompts::list(&self.shared.engine).await;
         if self.shared.fixtures {
             all.extend(fixtures::prompts());
             all.sort_by(|left, right| left.name.cmp(&right.name));
@@ -297,7 +309,33 @@ impl ServerHandler for SkillzServer {
         if let Some(response) = Some(&request).filter(|_| self.shared.fixtures).and_then(fixtures::get_prompt) {
             return response;
         }
-        prompts::get(&request.name, request.arguments.as_ref()).map(GetPromptResponse::from)
+        prompts::get(&self.shared.engine, &request.name, request.arguments.as_ref()).await.map(GetPromptResponse::from)
+    }
+
+    async fn list_skills(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _cx: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        let all = skills::all(&self.shared.engine).await;
+        let page = page::slice(&all, cursor(request.as_ref()), PAGE, |skill| &skill.name)?;
+        let mut items = Vec::with_capacity(page.items.len());
+        for skill in page.items {
+            items.push(skills::manifest(skill).await.map_err(|error| ErrorData::internal_error(error.text(), None))?);
+        }
+        let mut result = ListSkillsResult::with_all_items(items).with_ttl_ms(TTL_MS);
+        result.next_cursor = page.next_cursor;
+        Ok(result)
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        _cx: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        let found = async { skills::manifest(&skills::by_uri(&self.shared.engine, &request.uri).await?).await };
+        let skill = found.await.map_err(|error: ToolError| ErrorData::invalid_params(error.text(), None))?;
+        Ok(GetSkillResult::new(skill).with_ttl_ms(TTL_MS))
     }
 
     async fn complete(

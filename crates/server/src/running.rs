@@ -93,6 +93,10 @@ impl Running {
     /// Runs the call until it ends, can only go on with answers of the client, or, where a `patience` is given, has
     /// taken that long.
     pub(crate) async fn advance(&mut self, outlet: &mut Outlet, patience: Option<Duration>) -> Turn {
+        // Whether a call becomes a task must not depend on who is quicker.
+        if patience == Some(Duration::ZERO) {
+            return Turn::TakesLong;
+        }
         let impatient = patience.map(|patience| Instant::now() + patience);
         self.match_answers();
         let mut gathered = self.first_question_gathered();

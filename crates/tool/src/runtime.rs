@@ -53,4 +53,8 @@ pub trait ToolRuntime: Send + Sync {
 
     /// Lets go of what is kept for a version that is no longer current (warm workers, compiled modules).
     fn retire(&self, tool: &Tool);
+
+    /// Removes from the disk what only a deleted tool needed and what can be made again, such as installed dependencies.
+    /// `others` are the tools that are still there. What a call still uses stays.
+    async fn discard(&self, _tool: &Tool, _others: &[Arc<Tool>]) {}
 }

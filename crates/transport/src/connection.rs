@@ -272,7 +272,8 @@ impl<O: Output> ConnectionTransport<O> {
 
     /// Notes what a message means for the connection. `None` for one that the SDK would end the session over:
     /// whatever is no request before the session is open.
-    fn admit(&self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+    fn admit(&self, mut message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+        self.keep_version(&mut message);
         match &message {
             JsonRpcMessage::Request(request) => {
                 let mut state = self.connection.lock();
@@ -295,6 +296,15 @@ impl<O: Output> ConnectionTransport<O> {
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
         Some(message)
+    }
+
+    /// A second `initialize` in a session changes nothing about its version. The SDK would take over whatever is asked for.
+    fn keep_version(&self, message: &mut ClientJsonRpcMessage) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        let ClientRequest::InitializeRequest(initialize) = &mut request.request else { return };
+        if let Some(version) = self.connection.lock().negotiated.clone() {
+            initialize.params.protocol_version = version;
+        }
     }
 
     /// A cancelled request is not answered.

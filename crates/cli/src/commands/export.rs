@@ -1,4 +1,4 @@
-//! `skillz export NAME`: one archive that holds a tool, as it can be unpacked into any tools folder.
+//! `skillz export NAME`: one archive (or a folder) that holds a tool, for `skillz import` and for any tools folder.
 
 use std::{
     fs::{self, File},
@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use clap::Args;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::json;
+use skillz_registry::version_files;
 use skillz_tool::Tool;
 
 use super::show;
@@ -22,10 +23,11 @@ use crate::{
 pub(crate) struct ExportArguments {
     /// The tool.
     name: String,
-    /// The archive to write; `NAME-VERSION.tar.gz` in the current folder by default.
+    /// The archive to write, or the folder to put the tool's folder into; `NAME-VERSION.tar.gz` in the current folder by
+    /// default. What ends in `.tar.gz` or `.tgz` is an archive.
     #[arg(long)]
     to: Option<PathBuf>,
-    /// Replace the archive if it is there already.
+    /// Replace what is there already.
     #[arg(long)]
     overwrite: bool,
 }
@@ -35,47 +37,76 @@ pub(crate) fn run(arguments: &ExportArguments, context: &Context) -> anyhow::Res
         let Some(tool) = engine.catalog().get(&arguments.name).cloned() else {
             return Err(show::unknown(&engine, &arguments.name).into());
         };
-        let path = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.tar.gz", tool.name, tool.version)));
-        if path.exists() && !arguments.overwrite {
-            let failure = Failure::new(Status::Refused, format!("`{}` is there already", path.display()));
+        let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.tar.gz", tool.name, tool.version)));
+        let is_archive = to.to_str().is_some_and(|name| name.ends_with(".tar.gz") || name.ends_with(".tgz"));
+        let place = if is_archive { to } else { to.join(tool.name.as_str()) };
+        if place.exists() && !arguments.overwrite {
+            let failure = Failure::new(Status::Refused, format!("`{}` is there already", place.display()));
             return Err(failure.with_hint("--overwrite replaces it").into());
         }
-        let archive = pack(&tool)?;
-        write_whole(&path, &archive)?;
-        let report = json!({"name": tool.name, "version": tool.version, "archive": path, "size_bytes": archive.len()});
-        Ok(context.printer.print(&report, |_| format!("Wrote {} ({} bytes).", path.display(), archive.len()))?)
+        let size = if is_archive { write_archive(&tool, &place)? } else { write_folder(&tool, &place)? };
+        let kind = if is_archive { "archive" } else { "folder" };
+        let report = json!({"name": tool.name, "version": tool.version, kind: place, "hash": tool.hash, "size_bytes": size});
+        Ok(context.printer.print(&report, |_| format!("Wrote {} ({size} bytes).", place.display()))?)
     })
 }
 
-/// The tool's folder without its older versions. Equal tools give equal archives: times and owners are left out.
-fn pack(tool: &Tool) -> anyhow::Result<Vec<u8>> {
-    let mut files = Vec::new();
-    collect(&tool.directory, &mut files)?;
-    files.sort();
+/// Packs the tool's folder without its older versions. Equal tools give equal archives: times and owners are left out.
+fn write_archive(tool: &Tool, path: &Path) -> anyhow::Result<usize> {
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
-    for file in files {
-        let relative = file.strip_prefix(&tool.directory)?;
-        let bytes = fs::read(&file).with_context(|| format!("`{}` cannot be read", file.display()))?;
+    for (relative, bytes) in files(tool)? {
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
-        header.set_mode(0o644);
+        header.set_mode(if is_executable(&tool.directory.join(&relative)) { 0o755 } else { 0o644 });
+        header.set_mtime(0);
         archive.append_data(&mut header, Path::new(tool.name.as_str()).join(relative), bytes.as_slice())?;
     }
-    Ok(archive.into_inner()?.finish()?)
+    let bytes = archive.into_inner()?.finish()?;
+    write_whole(path, &bytes)?;
+    Ok(bytes.len())
 }
 
-/// Plain files only: hidden folders hold older versions, and links may lead anywhere.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("`{}` cannot be read", folder.display()))? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() && !entry.file_name().as_encoded_bytes().starts_with(b".") && entry.file_name() != "versions" {
-            collect(&entry.path(), files)?;
-        } else if kind.is_file() {
-            files.push(entry.path());
-        }
+/// Copies the tool's folder; one that is there is replaced only once the new one is whole.
+fn write_folder(tool: &Tool, place: &Path) -> anyhow::Result<usize> {
+    let above = place.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(above).with_context(|| format!("`{}` cannot be made", above.display()))?;
+    let unfinished = tempfile::Builder::new().prefix(".skillz-export-").tempdir_in(above)?;
+    let folder = unfinished.path().join("tool");
+    let mut size = 0;
+    for (relative, bytes) in files(tool)? {
+        let to = folder.join(&relative);
+        fs::create_dir_all(to.parent().unwrap_or(&folder))?;
+        size += bytes.len();
+        fs::copy(tool.directory.join(&relative), &to).with_context(|| format!("`{}` cannot be written", to.display()))?;
     }
-    Ok(())
+    if place.exists() {
+        fs::rename(place, unfinished.path().join("replaced"))
+            .with_context(|| format!("`{}` cannot be replaced", place.display()))?;
+    }
+    fs::rename(&folder, place).with_context(|| format!("`{}` cannot be written", place.display()))?;
+    Ok(size)
+}
+
+/// The tool's files, sorted, with their content.
+fn files(tool: &Tool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let names = version_files(&tool.directory).with_context(|| format!("`{}` cannot be read", tool.directory.display()))?;
+    let read = |relative: PathBuf| {
+        let file = tool.directory.join(&relative);
+        let bytes = fs::read(&file).with_context(|| format!("`{}` cannot be read", file.display()))?;
+        Ok((relative, bytes))
+    };
+    names.into_iter().map(read).collect()
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_file: &Path) -> bool {
+    false
 }
 
 /// Writes the whole file or nothing.

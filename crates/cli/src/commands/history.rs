@@ -20,7 +20,7 @@ pub(crate) struct HistoryArguments {
 }
 
 pub(crate) fn run(arguments: &HistoryArguments, context: &Context) -> anyhow::Result<()> {
-    context.with_engine(|engine| async move {
+    context.with_engine_as_it_is(|engine| async move {
         let records = engine.history().recent(arguments.tool.as_deref(), arguments.failed, arguments.limit).await?;
         Ok(context.printer.print(&records, |records| text(records))?)
     })

@@ -28,7 +28,7 @@ pub(crate) struct ListArguments {
 }
 
 pub(crate) fn run(arguments: ListArguments, context: &Context) -> anyhow::Result<()> {
-    context.with_engine(|engine| async move {
+    context.with_engine_as_it_is(|engine| async move {
         let limit = arguments.limit.unwrap_or(if arguments.query.is_some() { BEST } else { usize::MAX });
         let mut request = ListRequest {
             query: arguments.query,

@@ -81,7 +81,7 @@ enum Action {
 }
 
 pub(crate) fn run(arguments: MemoryArguments, context: &Context) -> anyhow::Result<()> {
-    context.with_engine(|engine| async move { act(arguments.action, engine.memory().as_ref(), context).await })
+    context.with_engine_as_it_is(|engine| async move { act(arguments.action, engine.memory().as_ref(), context).await })
 }
 
 async fn act(action: Action, memory: &dyn MemoryStore, context: &Context) -> anyhow::Result<()> {

@@ -11,6 +11,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod history;
+pub(crate) mod import;
 pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod memory;
@@ -46,7 +47,7 @@ pub(crate) fn run(command: Option<Command>, serves: serve::Serves, context: Cont
         Some(Command::Config) => config::run(&context),
         Some(Command::Completions(arguments)) => completions::run(&arguments, &context),
         Some(Command::Demo(arguments)) => demo::run(&arguments, &context),
-        Some(Command::Import(_)) => absent::run("Importing tools"),
+        Some(Command::Import(arguments)) => import::run(arguments, &context),
         Some(Command::Servers(arguments)) => servers::run(arguments, &context),
         Some(Command::Services(_)) => absent::run("Services"),
     }

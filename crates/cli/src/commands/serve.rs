@@ -1,5 +1,7 @@
 //! `skillz` and `skillz serve`: the server itself.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use skillz_config::Transport;
 use skillz_server::{ClientOrigin, SkillzServer};
@@ -9,6 +11,9 @@ use crate::{context::Context, wire};
 
 /// Threads for messages and the engine; guests, databases and scripts have threads and processes of their own.
 const THREADS: usize = 2;
+
+/// How long after the start most of the code that ran in it is not needed any more.
+const START: Duration = Duration::from_millis(500);
 
 /// Whom the server is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +40,11 @@ async fn serve(context: Context, serves: Serves) -> anyhow::Result<()> {
     let settings = &context.resolved.settings;
     let parts = wire::parts(&context.resolved, wire::Purpose::Serve)?;
     parts.take_over_old_memory().await;
-    let history = std::sync::Arc::clone(parts.engine.history());
+    let ending = parts.ending();
+    tokio::spawn(async {
+        tokio::time::sleep(START).await;
+        skillz_process::let_go_of_startup_code();
+    });
     let server = match serves {
         Serves::Clients => SkillzServer::new(parts.engine),
         Serves::ConformanceSuite => SkillzServer::for_conformance_suite(parts.engine),
@@ -54,6 +63,6 @@ async fn serve(context: Context, serves: Serves) -> anyhow::Result<()> {
             skillz_transport::serve_http(move || server.with_session(ClientOrigin::Remote), http).await?;
         }
     }
-    history.flush().await;
+    ending.await;
     Ok(())
 }

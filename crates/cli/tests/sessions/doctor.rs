@@ -52,6 +52,24 @@ fn what_can_be_fixed_is_fixed() {
 }
 
 #[test]
+fn dependencies_that_no_tool_needs_are_removed() {
+    let home = Home::new();
+    let left_over = home.path().join("envs").join("0123456789abcdef0123456789abcdef");
+    fs::create_dir_all(&left_over).expect("a folder");
+    fs::write(left_over.join("big"), vec![0; 3_000_000]).expect("a file");
+    let (_, checks) = examine(&home);
+    let dependencies = check(&checks, "dependencies");
+    assert_eq!(dependencies["health"], json!("absent"), "{checks}");
+    assert!(
+        dependencies["found"].as_str().is_some_and(|text| text.contains("1 installed environments (3 MB)")),
+        "{dependencies}"
+    );
+    run(skillz(), &home, &["doctor", "--fix"]);
+    assert!(!left_over.exists());
+    assert_eq!(check(&examine(&home).1, "dependencies")["health"], json!("ok"));
+}
+
+#[test]
 fn a_bare_path_does_not_hide_what_is_in_the_usual_places() {
     let home = Home::new();
     let user = home.root().display().to_string();

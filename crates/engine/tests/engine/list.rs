@@ -1,7 +1,9 @@
 //! Lists of tools and what stands in `tools/list`.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use skillz_engine::{Detail, Exposure, ListRequest};
+use skillz_engine::{Detail, Exposure, ListRequest, Machine};
 use skillz_tool::ToolKind;
 
 use crate::support::Fixture;
@@ -10,8 +12,18 @@ async fn list(fixture: &Fixture, request: ListRequest) -> Value {
     fixture.engine.list(request).await.expect("a list")
 }
 
+struct Bare;
+
+#[async_trait::async_trait]
+impl Machine for Bare {
+    async fn warnings(&self) -> Vec<String> {
+        vec!["There is no sandbox here".to_owned()]
+    }
+}
+
 async fn some_tools() -> Fixture {
-    let fixture = Fixture::with(|settings| settings.warnings = vec!["There is no sandbox here".to_owned()]).await;
+    let fixture = Fixture::new().await;
+    fixture.engine.set_machine(Arc::new(Bare));
     for (name, kind, description, tags) in [
         ("currency_convert", "wasm", "Converts an amount of money between currencies", json!(["Money"])),
         ("resize_image", "script", "Scales a picture to a width and a height", json!([])),
@@ -136,13 +148,4 @@ async fn many_tools_leave_the_list_to_the_pinned_ones() {
         assert!(exposed.tools.is_sorted_by_key(|tool| tool.name.clone()));
         assert!(!fixture.call("one_more", json!({})).await.is_error, "it stays callable");
     }
-}
-
-#[tokio::test]
-async fn warnings_can_come_later_and_stand_once() {
-    let fixture = Fixture::new().await;
-    for _ in 0..2 {
-        fixture.engine.warn("There is no sandbox here");
-    }
-    assert_eq!(list(&fixture, ListRequest::default()).await["warnings"], json!(["There is no sandbox here"]));
 }

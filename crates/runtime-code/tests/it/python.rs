@@ -47,6 +47,24 @@ async fn the_last_expression_or_return_is_the_result() {
 }
 
 #[tokio::test]
+async fn names_of_builtins_are_free_to_use() {
+    Bench::new()
+        .check(
+            &Options::default(),
+            &[
+                ("[id for id in [1, 2]]", json!([1, 2])),
+                ("[len(list) for list in [[1]]], list('ab')", json!([[1], ["a", "b"]])),
+                ("{type: max for type, max in [('a', 1)]}", json!({"a": 1})),
+                ("sorted(id for id in {3: 1}), f'{id(3) > 0}'", json!([[3], "True"])),
+                ("def f(id):\n    return [sum for sum in [id]]\nf(3), sum([1, 2])", json!([[3], 3])),
+                ("for input in [1]: pass\ninput", json!(1)),
+                ("[word_count(text=str)['words'] for str in ['a b']]", json!([2])),
+            ],
+        )
+        .await;
+}
+
+#[tokio::test]
 async fn tools_are_functions() {
     Bench::new()
         .check(

@@ -62,7 +62,8 @@ pub(crate) fn decide(manifest: &Manifest, source: &[u8]) -> Result<Decision, Too
     Ok(Decision { entry_file, command, language, protocol, is_module: facts.is_module, input_schema: facts.input_schema })
 }
 
-/// The command as words: the manifest's, else by extension and `#!` line, else `python3`; none for a compiled program.
+/// The command as words: the manifest's, else by extension and `#!` line, else `python3`, or `node` for what can only
+/// be JavaScript; none for a compiled program.
 fn command(manifest: &Manifest, extension: Option<&str>, text: &str, source: &[u8]) -> Result<Vec<String>, ToolError> {
     if let Some(interpreter) = &manifest.interpreter {
         let words = shebang::split_words(interpreter);
@@ -81,8 +82,14 @@ fn command(manifest: &Manifest, extension: Option<&str>, text: &str, source: &[u
         (Some(by_extension), _) => by_extension,
         (None, Some(by_line)) => by_line,
         (None, None) if is_compiled(source) => Vec::new(),
+        (None, None) if is_javascript_only(text) => vec!["node".to_owned()],
         (None, None) => vec!["python3".to_owned()],
     })
+}
+
+/// Whether a source of which nobody said what it is can be JavaScript or TypeScript and cannot be Python.
+fn is_javascript_only(text: &str) -> bool {
+    ruff_python_parser::parse_module(text).is_err() && javascript::facts(text, true).is_ok()
 }
 
 fn are_kin(one: &[String], other: &[String]) -> bool {
@@ -176,6 +183,9 @@ mod tests {
             (None, None, "def run(): return 1", "python3", "main.py", Function),
             (Some("python3"), None, "def run(): return 1\nif __name__ == '__main__': run()", "python3", "main.py", Process),
             (Some("python3.12 -u"), None, "def run(): ...", "python3.12 -u", "main.py", Function),
+            (None, None, "export function run({ a }: { a: number }) { return a }", "node", "main.ts", Function),
+            (None, None, "const { a } = require('x')", "node", "main.js", Process),
+            (None, None, "neither = of these (", "python3", "main.py", Process),
             (None, None, "#!/bin/bash\necho 1", "/bin/bash", "main.sh", Process),
             (None, None, "#!/usr/bin/env -S python3 -u\ndef run(): ...", "python3 -u", "main.py", Function),
             (None, Some("main.rb"), "puts 1", "ruby", "main.rb", Process),

@@ -2,10 +2,10 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::support::{Bench, Script, script, value};
+use crate::support::{Bench, Script, script, value, with_protocol};
 use serde_json::json;
 use skillz_sandbox::SandboxKind;
-use skillz_tool::ErrorKind;
+use skillz_tool::{ErrorKind, Protocol};
 
 /// The packages that the tests of `skillz-environments` use.
 fn packages() -> PathBuf {
@@ -55,6 +55,37 @@ async fn what_vanished_or_was_damaged_is_made_again_at_the_next_call() {
     bench.runtime_retire(&function);
     assert_eq!(value(bench.run(&function, json!({})).await), json!("2.0"));
     assert_eq!(value(bench.run(&process, json!({})).await), json!("2.0\n"));
+}
+
+#[tokio::test]
+async fn a_deleted_tool_takes_along_what_no_other_needs_and_no_call_uses() {
+    let bench = Bench::with_packages(&packages(), SandboxKind::None);
+    let environments = || {
+        let entries = fs::read_dir(bench.environments.directory()).unwrap().flatten();
+        entries.filter(|entry| entry.file_name().len() == 32).count()
+    };
+    let first = bench.register(with(script("first", "python3", FUNCTION), &["fixture-one"])).await;
+    let second = bench.register(with(script("second", "python3", PROCESS), &["fixture-one"])).await;
+    bench.runtime_discard(&first, &[second.clone()]).await;
+    assert_eq!(environments(), 1, "the other tool needs it");
+
+    // Opening a pipe to write waits for its reader, so that the call is under way then, until the pipe is closed.
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let code = format!("import fixture_one\nopen({:?}).read()\nprint(fixture_one.VERSION)", pipe.display().to_string());
+    let waiting =
+        bench.register(with(with_protocol(script("waiting", "python3", &code), Protocol::Process), &["fixture-one"])).await;
+    let (outcome, ()) = tokio::join!(bench.run(&waiting, json!({})), async {
+        let writer = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(pipe)).await.unwrap();
+        bench.runtime_discard(&waiting, &[]).await;
+        assert_eq!(environments(), 1, "a call uses it");
+        drop(writer);
+    });
+    assert_eq!(value(outcome), json!("2.0\n"));
+    bench.runtime_discard(&second, &[]).await;
+    assert_eq!(environments(), 0);
+    assert_eq!(value(bench.run(&second, json!({})).await), json!("2.0\n"), "it is made again");
 }
 
 fn find(folder: &std::path::Path, name: &str) -> Option<PathBuf> {

@@ -14,6 +14,7 @@ mod function;
 mod helper_api;
 mod process;
 mod schemas;
+mod sharing;
 mod support;
 mod workers;
 

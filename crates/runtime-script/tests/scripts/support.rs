@@ -224,6 +224,10 @@ impl Bench {
         self.run_with(tool, arguments, &Arc::new(FakeHost::default())).await
     }
 
+    pub async fn runtime_discard(&self, tool: &Tool, others: &[Arc<Tool>]) {
+        self.runtime.discard(tool, others).await;
+    }
+
     pub fn runtime_retire(&self, tool: &Tool) {
         self.runtime.retire(tool);
     }

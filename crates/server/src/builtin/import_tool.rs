@@ -1,12 +1,12 @@
-//! `import_tool`: tools from repositories, archives and folders. Not there yet.
+//! `import_tool`: tools and skills from repositories, gists, archives and folders.
 
-use skillz_tool::{ErrorKind, ToolError};
+use skillz_engine::ImportRequest;
 
-use super::{Builtin, BuiltinOutcome, Hints};
+use super::{Builtin, BuiltinCall, BuiltinOutcome, BuiltinReply, Hints};
 
 pub(super) static BUILTIN: Builtin = Builtin::new(
     "import_tool",
-    "Import tools or skills from a git URL, gist, archive or folder",
+    "Import tools or skills: git URL, `gist:<id>`, .tar.gz/.zip, SKILL.md or folder",
     r#"{"type":"object","properties":{
         "source":{"type":"string"},
         "ref":{"type":"string"},
@@ -15,11 +15,10 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
         "dry_run":{"type":"boolean"}
     },"required":["source"]}"#,
     Hints::OpenWorld,
-    |_| Box::pin(std::future::ready(run())),
+    |call| Box::pin(run(call)),
 );
 
-fn run() -> BuiltinOutcome {
-    let message = "`import_tool` is not there yet: this version of Skillz cannot import; copy the tool's folder into the tools folder, \
-                   where it is loaded at once";
-    Err(ToolError::new(ErrorKind::Unavailable, message))
+async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+    let request: ImportRequest = call.read(&BUILTIN)?;
+    call.engine.import(request, call.client).await.map(BuiltinReply::Value)
 }

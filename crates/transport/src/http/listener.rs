@@ -27,7 +27,7 @@ use super::{
 };
 use crate::shutdown::termination;
 
-/// Connections at once; more wait to be accepted.
+/// Most connections at once; more wait to be accepted.
 const CONNECTIONS: usize = 2_048;
 /// How long a client may take to send the head of a request, and how long it may idle between two.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -144,7 +144,7 @@ async fn accept<H: ServerHandler + Clone>(
     stop: &CancellationToken,
     end: &CancellationToken,
 ) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Arc::new(Semaphore::new(most_connections(std::fs::read_to_string("/proc/self/limits").ok().as_deref())));
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -205,8 +205,40 @@ async fn serve_connection<H: ServerHandler + Clone>(
     }
 }
 
+/// How many connections there may be at once, given what the system says of this process's limits. Half of the open files
+/// it allows stay for tools and databases, so that clients who only hold connections cannot stop everybody's calls.
+fn most_connections(limits: Option<&str>) -> usize {
+    let line = limits.and_then(|limits| limits.lines().find_map(|line| line.strip_prefix("Max open files")));
+    let open_files: Option<usize> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    open_files.map_or(CONNECTIONS, |open_files| (open_files / 2).clamp(1, CONNECTIONS))
+}
+
 /// A moment after `end`, so that the last events of streams are written.
 async fn closed(end: &CancellationToken) {
     end.cancelled().await;
     tokio::time::sleep(CLOSING / 2).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_files_for_tools() {
+        let limits = |soft: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units\nMax open files            {soft}  20000  files\n"
+            )
+        };
+        for (limits, expected) in [
+            (Some(limits("1024")), 512),
+            (Some(limits("20000")), CONNECTIONS),
+            (Some(limits("unlimited")), CONNECTIONS),
+            (Some(limits("1")), 1),
+            (Some(String::new()), CONNECTIONS),
+            (None, CONNECTIONS),
+        ] {
+            assert_eq!(most_connections(limits.as_deref()), expected, "{limits:?}");
+        }
+    }
 }

@@ -120,9 +120,13 @@ impl Sessions {
         Some(act(session))
     }
 
-    fn watch<S>(&self, id: &SessionId, stream: S, request: Option<RequestId>) -> WatchedStream<S> {
-        self.touch(id, |session| session.streams += 1);
-        WatchedStream { inner: Box::pin(stream), sessions: Weak::clone(&self.this), id: SessionId::clone(id), request }
+    /// Counts a stream from before it is there: a request whose stream is being opened is nobody's lost one.
+    fn open_stream(&self, id: &SessionId, request: Option<RequestId>) -> OpenStream {
+        self.touch(id, |session| {
+            session.streams += 1;
+            session.unanswered.extend(request);
+        });
+        OpenStream { sessions: Weak::clone(&self.this), id: SessionId::clone(id) }
     }
 
     /// A stream of the client is no more.
@@ -195,9 +199,16 @@ impl SessionManager for Sessions {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        self.touch(id, |session| session.unanswered.extend(request.clone()));
-        let stream = self.inner.create_stream(id, message).await?;
-        Ok(self.watch(id, stream, request))
+        let open = self.open_stream(id, request.clone());
+        match self.inner.create_stream(id, message).await {
+            Ok(stream) => Ok(open.around(stream)),
+            Err(error) => {
+                if let Some(request) = request {
+                    self.touch(id, |session| session.unanswered.remove(&request));
+                }
+                Err(error)
+            }
+        }
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -213,9 +224,10 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let open = self.open_stream(id, None);
         let stream = self.inner.create_standalone_stream(id).await?;
         self.touch(id, |session| session.had_standing_stream = true);
-        Ok(self.watch(id, stream, None))
+        Ok(open.around(stream))
     }
 
     async fn resume(
@@ -223,8 +235,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let open = self.open_stream(id, None);
         let stream = self.inner.resume(id, last_event_id).await?;
-        Ok(self.watch(id, stream, None))
+        Ok(open.around(stream))
     }
 
     async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {
@@ -244,13 +257,30 @@ fn cancelled_request(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// A stream to a client, which tells when it is over.
-struct WatchedStream<S> {
-    inner: Pin<Box<S>>,
+/// One stream of a session; counted for as long as it lives.
+struct OpenStream {
     sessions: Weak<Sessions>,
     id: SessionId,
-    /// The request that the stream answers.
-    request: Option<RequestId>,
+}
+
+impl OpenStream {
+    fn around<S>(self, stream: S) -> WatchedStream<S> {
+        WatchedStream { inner: Box::pin(stream), open: self }
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        if let Some(sessions) = self.sessions.upgrade() {
+            sessions.stream_closed(&self.id);
+        }
+    }
+}
+
+/// A stream to a client, which notes what it answers and tells when it is over.
+struct WatchedStream<S> {
+    inner: Pin<Box<S>>,
+    open: OpenStream,
 }
 
 impl<S: Stream<Item = ServerSseMessage>> Stream for WatchedStream<S> {
@@ -264,18 +294,10 @@ impl<S: Stream<Item = ServerSseMessage>> Stream for WatchedStream<S> {
                 Some(JsonRpcMessage::Error(error)) => error.id.as_ref(),
                 _ => None,
             };
-            if let (Some(answered), Some(sessions)) = (answered, self.sessions.upgrade()) {
-                sessions.touch(&self.id, |session| session.unanswered.remove(answered));
+            if let (Some(answered), Some(sessions)) = (answered, self.open.sessions.upgrade()) {
+                sessions.touch(&self.open.id, |session| session.unanswered.remove(answered));
             }
         }
         polled
-    }
-}
-
-impl<S> Drop for WatchedStream<S> {
-    fn drop(&mut self) {
-        let Some(sessions) = self.sessions.upgrade() else { return };
-        sessions.stream_closed(&self.id);
-        tracing::trace!(session = %self.id, request = ?self.request, "a stream was closed");
     }
 }

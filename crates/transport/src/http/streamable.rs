@@ -59,7 +59,11 @@ impl<H: ServerHandler> Endpoint<H> {
     /// Answers one request.
     pub(crate) async fn answer(self: Arc<Self>, request: Request<Bytes>) -> Reply {
         if request.method() != Method::POST {
-            return self.ask(request).await;
+            let ends = request.method() == Method::DELETE;
+            let reply = self.ask(request).await;
+            // The SDK answers "accepted", which some clients take for a failure to end the session.
+            let ended = ends && reply.status() == StatusCode::ACCEPTED;
+            return if ended { reply::text(StatusCode::OK, "The session has ended") } else { reply };
         }
         let body = request.body().clone();
         let says_json =

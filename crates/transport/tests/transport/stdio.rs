@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::http_support::initialize;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ServerCapabilities, ServerConfig},
@@ -194,6 +195,17 @@ fn a_client_may_turn_from_the_stateless_protocol_to_the_handshake() {
     assert_eq!(client.answer(&json!(3))["result"]["protocolVersion"], "2025-11-25");
     client.send(&call(4, "echo"));
     assert!(client.answer(&json!(4))["result"].get("resultType").is_none());
+    client.finish();
+}
+
+#[test]
+fn a_second_handshake_changes_no_version() {
+    let mut client = Client::open("2025-03-26");
+    for version in ["2026-07-28", "20nonsense", "2025-11-25"] {
+        client.send(&initialize(version));
+        assert_eq!(client.answer(&json!("init"))["result"]["protocolVersion"], "2025-03-26");
+        client.ping();
+    }
     client.finish();
 }
 

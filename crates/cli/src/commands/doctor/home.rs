@@ -1,6 +1,8 @@
 //! The data folder and what lies in it.
 
-use std::path::Path;
+use std::{fs, path::Path, sync::Arc};
+
+use skillz_tool::Tool;
 
 use super::{Check, Examination, Remedy};
 use crate::wire;
@@ -23,7 +25,35 @@ impl Examination<'_> {
             Ok(stats) => Check::ok("memory", format!("{} tools remember something", stats.len())),
             Err(error) => Check::broken("memory", error.to_string(), "move the database away, or restore it from a backup"),
         });
+        checks.push(self.environments(catalog.tools()));
         Ok(checks)
+    }
+
+    /// Whether there are dependencies that no tool needs any more.
+    fn environments<'t>(&self, tools: impl Iterator<Item = &'t Arc<Tool>>) -> Check {
+        let locks: Vec<String> = tools.filter_map(|tool| fs::read_to_string(tool.directory.join("lock")).ok()).collect();
+        let environments = wire::environments(&self.context.resolved, self.launcher.clone());
+        let unused = match environments.unused(&locks) {
+            Ok(unused) => unused,
+            Err(error) => {
+                let folder = environments.directory().display();
+                return Check::broken("dependencies", format!("{folder} cannot be read ({error})"), format!("ls -l {folder}"));
+            }
+        };
+        if unused.is_empty() {
+            return Check::ok("dependencies", "every installed environment is used");
+        }
+        let megabytes = unused.iter().map(|environment| environment.size_bytes).sum::<u64>() / 1_000_000;
+        let found = format!("{} installed environments ({megabytes} MB) are used by no tool", unused.len());
+        let hashes = unused.into_iter().map(|environment| environment.hash).collect();
+        let check = Check::absent("dependencies", found, "`skillz doctor --fix` removes them");
+        check.with_remedy(Remedy::RemoveEnvironments(hashes))
+    }
+
+    pub(super) async fn remove_environments(&self, hashes: Vec<String>) -> bool {
+        let environments = wire::environments(&self.context.resolved, self.launcher.clone());
+        let removed = tokio::task::spawn_blocking(move || hashes.iter().all(|hash| environments.remove(hash).is_ok()));
+        removed.await.unwrap_or(false)
     }
 }
 

@@ -55,7 +55,12 @@ struct Check {
 #[derive(Debug)]
 enum Remedy {
     MakeFolder(PathBuf),
-    Run { program: PathBuf, arguments: Vec<&'static str> },
+    Run {
+        program: PathBuf,
+        arguments: Vec<&'static str>,
+    },
+    /// Takes environments away, by their hashes.
+    RemoveEnvironments(Vec<String>),
 }
 
 impl Check {
@@ -129,6 +134,7 @@ impl Examination<'_> {
         match remedy {
             Remedy::MakeFolder(folder) => tokio::fs::create_dir_all(folder).await.is_ok(),
             Remedy::Run { program, arguments } => self.ask(program.clone(), arguments).await.is_some(),
+            Remedy::RemoveEnvironments(hashes) => self.remove_environments(hashes.clone()).await,
         }
     }
 

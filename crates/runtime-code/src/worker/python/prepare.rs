@@ -58,6 +58,9 @@ pub(crate) fn prepare(program: &Program) -> Result<Prepared, Failure> {
     if facts.read.contains("ToolError") && !facts.bound.contains("ToolError") {
         prelude.push_str(PRELUDE_ERROR);
     }
+    for name in support::reused_builtins(&facts, &tools) {
+        prelude.push_str(&format!("{name} = {name}\n"));
+    }
     let prelude_lines = u32::try_from(prelude.lines().count()).unwrap_or_default();
     Ok(Prepared { text: format!("{prelude}{body}"), body, prelude_lines, unsupported: support::missing(&facts, &tools) })
 }

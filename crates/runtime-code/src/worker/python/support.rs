@@ -75,6 +75,12 @@ pub(crate) fn missing(facts: &Facts, tools: &HashSet<&str>) -> Option<String> {
     builtins.find(lacking).map(|name| format!("the embedded interpreter has no `{name}`"))
 }
 
+/// Built-in names that the program uses as names of its own, which the embedded interpreter has. At top level it takes such
+/// a name in a comprehension for the built-in, unless it is a variable already.
+pub(crate) fn reused_builtins<'a>(facts: &'a Facts, tools: &'a HashSet<&str>) -> impl Iterator<Item = &'static str> + 'a {
+    BUILTINS.split_ascii_whitespace().filter(|name| facts.bound.contains(*name) && !tools.contains(*name) && has(name))
+}
+
 /// Whether an exception tells of a gap of the embedded interpreter, and not of a fault of the program.
 pub(crate) fn is_gap(exception: ExcType, message: &str) -> bool {
     if exception == ExcType::NotImplementedError {

@@ -1,0 +1,55 @@
+//! What one call of a Python function leaves for the next: nothing, whether they share a process or not.
+
+use std::{path::Path, process::Command};
+
+use serde_json::json;
+
+use crate::support::{Bench, script, value};
+
+#[test]
+fn only_harmless_modules_let_calls_share_a_process() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let judged = Command::new("python3").arg(here.join("tests/scripts/sharing.py")).arg(here.join("kits")).output().unwrap();
+    let (wrong, errors) = (String::from_utf8_lossy(&judged.stdout), String::from_utf8_lossy(&judged.stderr));
+    assert!(judged.status.success() && wrong.is_empty(), "{wrong}{errors}");
+}
+
+#[tokio::test]
+async fn a_second_call_finds_what_the_first_one_found() {
+    let bench = Bench::new();
+    for (index, code) in [
+        "X = [1]\ndef run(): X.append(2); return len(X)",
+        "X = {'a': [1]}\ndef run(): X['a'].append(2); X['b'] = 1; return [len(X), len(X['a'])]",
+        "n = 0\ndef run():\n    global n\n    n += 1\n    return n",
+        "def run(a: list = []): a.append(1); return len(a)",
+        "class C:\n    n = 0\ndef run(): C.n += 1; return C.n",
+        "import json\ndef run():\n    json.n = getattr(json, 'n', 0) + 1\n    return json.n",
+        "import os\ndef run():\n    os.environ['N'] = os.environ.get('N', '') + 'x'\n    return os.environ['N']",
+        "import os\ndef run():\n    open('left', 'a').write('x')\n    return [os.path.getsize('left'), os.listdir('.')]",
+        "import itertools\nC = itertools.count()\ndef run(): return next(C)",
+        "def run():\n    run.n = getattr(run, 'n', 0) + 1\n    return run.n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let tool = bench.register(script(&format!("leaves_{index}"), "python3", code)).await;
+        let first = value(bench.run(&tool, json!({})).await);
+        for _ in 0..3 {
+            assert_eq!(value(bench.run(&tool, json!({})).await), first, "{code}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_that_share_a_process_fail_and_go_on_alone() {
+    let bench = Bench::new();
+    let code = "def run(n: int):\n    print('said')\n    return 10 // n if n < 5 else [0] * (1 << 62) if n == 5 else run(n)";
+    let tool = bench.register(script("shares", "python3", code)).await;
+    for _ in 0..2 {
+        assert_eq!(value(bench.run(&tool, json!({"n": 2})).await), json!(5));
+        for (n, says) in [(0, "ZeroDivisionError"), (5, "MemoryError"), (6, "RecursionError")] {
+            let error = bench.run(&tool, json!({"n": n})).await.unwrap_err();
+            assert!(error.text().contains(says), "{error}");
+        }
+    }
+}
