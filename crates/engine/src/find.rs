@@ -26,7 +26,9 @@ impl Engine {
     /// The tool of that name, in its current version or in the one asked for.
     pub(crate) async fn find(&self, name: &str, version: Option<&str>) -> Result<Arc<Callable>, FindError> {
         let view = self.view();
-        let Some(current) = view.callables.get(name) else { return Err(FindError::Unknown(unknown(name, &view))) };
+        let Some(current) = view.callables.get(name) else {
+            return Err(FindError::Unknown(self.unknown_text(name, &view)));
+        };
         if current.tool.manifest.disabled {
             let message = format!("The tool `{name}` is disabled: its manifest says `disabled: true`");
             let hint = "Take `disabled` out of its manifest, or use another tool; `list_tools` with a `query` finds one";
@@ -60,7 +62,16 @@ impl Engine {
 
     /// What to say about a name that belongs to no tool.
     pub(crate) fn unknown_tool(&self, name: &str) -> ToolError {
-        ToolError::new(ErrorKind::NotFound, unknown(name, &self.view()))
+        ToolError::new(ErrorKind::NotFound, self.unknown_text(name, &self.view()))
+    }
+
+    /// The closest names, and why it may be missing.
+    fn unknown_text(&self, name: &str, view: &View) -> String {
+        let text = unknown(name, view);
+        match self.upstreams().and_then(|upstreams| upstreams.explain(name)) {
+            Some(reason) => format!("{text}. {reason}"),
+            None => text,
+        }
     }
 }
 

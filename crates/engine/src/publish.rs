@@ -70,7 +70,7 @@ impl Engine {
     /// Moves a tool with all its versions to the trash.
     pub async fn delete(&self, name: &str) -> Result<DeleteReport, ToolError> {
         let view = self.view();
-        if let Some(report) = self.hide_imported(&view, name).await {
+        if let Some(report) = self.hide_imported(name).await {
             return report;
         }
         let is_there = view.callables.contains_key(name) || view.catalog.broken().iter().any(|broken| broken.name == name);
@@ -173,7 +173,7 @@ impl Engine {
                 Err(error) => Err(ToolError::invalid(error.to_string())),
             };
         };
-        if current.kind() == ToolKind::Mcp && self.registry().snapshot().get(name).is_none() {
+        if self.imported_tool(name).is_some() {
             let message = format!("`{name}` is a tool of an imported server, which is not overwritten; nothing was changed");
             return Err(ToolError::invalid(message).with_hint("Choose another name, or take the tool away with `delete_tool`"));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use skillz_tool::{AnswerAction, ErrorKind, ServerDefinition, Tool, ToolError, ToolKind, Upstreams};
 
-use crate::{ClientPort, DeleteReport, PolicyMode, engine::Engine, view::View};
+use crate::{ClientPort, DeleteReport, PolicyMode, engine::Engine};
 
 /// What to do with imported servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
@@ -91,13 +91,17 @@ impl Engine {
         Ok(())
     }
 
+    /// The tool of that name, if it belongs to an imported server.
+    pub(crate) fn imported_tool(&self, name: &str) -> Option<Arc<Tool>> {
+        let tool = Arc::clone(&self.view().callables.get(name)?.tool);
+        let is_imported = tool.kind() == ToolKind::Mcp && self.registry().snapshot().get(name).is_none();
+        is_imported.then_some(tool)
+    }
+
     /// Hides a tool of an imported server; `None` where `name` is no such tool.
-    pub(crate) async fn hide_imported(&self, view: &View, name: &str) -> Option<Result<DeleteReport, ToolError>> {
+    pub(crate) async fn hide_imported(&self, name: &str) -> Option<Result<DeleteReport, ToolError>> {
         let upstreams = self.upstreams()?;
-        let tool = view.callables.get(name).map(|callable| Arc::clone(&callable.tool))?;
-        if tool.kind() != ToolKind::Mcp || self.registry().snapshot().get(name).is_some() {
-            return None;
-        }
+        let tool = self.imported_tool(name)?;
         if let Err(error) = upstreams.hide(&tool).await {
             return Some(Err(error));
         }

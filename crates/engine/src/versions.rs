@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use skillz_registry::{Publication, RegistryError, VersionEntry, VersionList};
-use skillz_tool::{ErrorKind, Origin, ToolError, ToolName, Version};
+use skillz_tool::{ErrorKind, Origin, Tool, ToolError, ToolName, Version};
 
 use crate::{ClientPort, VersionAction, engine::Engine, list::object, publish::list_failures, tree::CallTree};
 
@@ -19,6 +19,9 @@ impl Engine {
         tool_name: &str,
         client: Arc<dyn ClientPort>,
     ) -> Result<Value, ToolError> {
+        if let Some(tool) = self.imported_tool(tool_name) {
+            return self.imported_version(&tool, action).await;
+        }
         let list = self.version_list(tool_name).await?;
         match action {
             VersionAction::List => Ok(listed(&list)),
@@ -28,16 +31,29 @@ impl Engine {
         }
     }
 
+    /// An imported tool has the one version that its server has now.
+    async fn imported_version(&self, tool: &Tool, action: VersionAction) -> Result<Value, ToolError> {
+        let entry = json!({"version": tool.version, "hash": tool.hash, "origin": Origin::Import});
+        match action {
+            VersionAction::List => Ok(json!({"tool_name": tool.name.as_str(), "current": tool.version, "versions": [entry]})),
+            VersionAction::Info { version } if version.as_ref().is_none_or(|version| *version == tool.version.to_string()) => {
+                let mut info = self.full(tool).await;
+                info.extend(object(json!({"current": true, "origin": Origin::Import})));
+                Ok(Value::Object(info))
+            }
+            VersionAction::Info { .. } | VersionAction::Diff { .. } | VersionAction::Rollback { .. } => {
+                let message = format!("`{}` is a tool of an imported server, which keeps no earlier versions here", tool.name);
+                Err(ToolError::invalid(message)
+                    .with_hint("`import_mcp` with `action: \"list\"` shows what has changed at the server"))
+            }
+        }
+    }
+
     async fn version_list(&self, tool_name: &str) -> Result<VersionList, ToolError> {
         let Ok(name) = ToolName::for_existing(tool_name) else { return Err(self.unknown_tool(tool_name)) };
         match self.registry().versions(&name).await {
             Ok(list) if list.versions.is_empty() => Err(self.unknown_tool(tool_name)),
             Ok(list) => Ok(list),
-            Err(RegistryError::UnknownTool { .. }) if self.view().callables.contains_key(tool_name) => {
-                let message = format!("`{tool_name}` is a tool of an imported server, which keeps no versions here");
-                Err(ToolError::invalid(message)
-                    .with_hint("`import_mcp` with `action: \"list\"` shows what has changed at the server"))
-            }
             Err(RegistryError::UnknownTool { .. }) => Err(self.unknown_tool(tool_name)),
             Err(error) => Err(error.into()),
         }

@@ -109,9 +109,16 @@ pub(crate) async fn call_tool(
     call: &Arc<RunningCall>,
 ) -> Result<Value, RequestError> {
     let first = object(json!({"name": tool, "arguments": arguments}));
+    if !matches!(connection.era(), Some(Era::Stateless(_))) {
+        return connection.request("tools/call", first, Some(call)).await;
+    }
     let mut params = first.clone();
-    for _ in 0..=MOST_ROUNDS {
-        let result = connection.request("tools/call", params, Some(call)).await?;
+    for round in 0..=MOST_ROUNDS {
+        let result = connection.request("tools/call", params, Some(call)).await.map_err(|error| match error {
+            // Whoever made this call once more would ask the user again.
+            RequestError::Link(error) if round > 0 => RequestError::Link(LinkError::Over(error.to_string())),
+            error => error,
+        })?;
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
             return Ok(result);
         }

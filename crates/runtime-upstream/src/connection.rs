@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use skillz_tool::{ClientCapabilities, Host, Progress};
 use tokio::sync::{oneshot, watch};
@@ -61,6 +62,15 @@ struct State {
     end: Option<LinkError>,
 }
 
+/// A request as it goes out; arguments may be large, so they are not copied for it.
+#[derive(Serialize)]
+struct Request<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a Map<String, Value>,
+}
+
 struct Pending {
     answer: oneshot::Sender<Result<Value, RequestError>>,
     call: Option<Arc<RunningCall>>,
@@ -100,13 +110,15 @@ impl Connection {
 
     /// Ends the conversation: whoever waits for an answer gets `reason`. The first reason stays.
     pub(crate) fn close(&self, reason: LinkError) {
+        // What is under way may have done something, so nobody shall make it again.
+        let for_waiting = LinkError::Over(reason.to_string());
         let waiting = {
             let mut state = self.state();
-            state.end.get_or_insert_with(|| reason.clone());
+            state.end.get_or_insert(reason);
             std::mem::take(&mut state.pending)
         };
         for pending in waiting.into_values() {
-            let _ = pending.answer.send(Err(RequestError::Link(reason.clone())));
+            let _ = pending.answer.send(Err(RequestError::Link(for_waiting.clone())));
         }
         self.closed.cancel();
     }
@@ -133,13 +145,14 @@ impl Connection {
         {
             let mut state = self.state();
             if let Some(end) = &state.end {
-                return Err(RequestError::Link(end.clone()));
+                return Err(RequestError::Link(LinkError::Unsent(end.to_string())));
             }
             state.pending.insert(id, Pending { answer, call: call.cloned() });
         }
         let mut withdrawal = Withdrawal { connection: self, id, tells: method != "initialize" };
         self.add_meta(&mut params, id, call.is_some_and(|call| call.wants_progress));
-        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": &params}).to_string().into_bytes();
+        let request = Request { jsonrpc: "2.0", id, method, params: &params };
+        let body = serde_json::to_vec(&request).map_err(|error| RequestError::Senseless(error.to_string()))?;
         let outgoing = Outgoing { id: Some(id), about: Some((method, &params)), body };
         let carried = self.link.carry(self, outgoing);
         tokio::pin!(answered);
@@ -150,7 +163,8 @@ impl Connection {
                 Ok(()) => answered.await,
                 Err(error) => {
                     withdrawal.tells = false;
-                    return Err(RequestError::Link(error));
+                    drop(withdrawal);
+                    return Err(RequestError::Link(self.without_way(error)));
                 }
             },
         };
@@ -164,13 +178,21 @@ impl Connection {
             object.insert("params".to_owned(), json!(params));
         }
         let outgoing = Outgoing { id: None, about: Some((method, &params)), body: message.to_string().into_bytes() };
-        self.link.carry(self, outgoing).await
+        self.link.carry(self, outgoing).await.map_err(|error| self.without_way(error))
     }
 
     /// Answers a question of the server.
     pub(crate) async fn answer(self: &Arc<Self>, message: &Value) -> Result<(), LinkError> {
         let outgoing = Outgoing { id: None, about: None, body: message.to_string().into_bytes() };
-        self.link.carry(self, outgoing).await
+        self.link.carry(self, outgoing).await.map_err(|error| self.without_way(error))
+    }
+
+    /// Where a message does not reach the server any more, the conversation is over.
+    fn without_way(&self, error: LinkError) -> LinkError {
+        if error.may_repeat() {
+            self.close(error.clone());
+        }
+        error
     }
 
     /// Takes in what the server sent. `carrier` is the request whose answer's stream it came with, where the link knows.

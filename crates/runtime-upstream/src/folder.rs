@@ -14,7 +14,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use skillz_tool::{ErrorKind, ServerDefinition, ToolError};
+use skillz_tool::{ErrorKind, Limits, ServerDefinition, ToolError};
 
 use crate::{known::KnownTools, names::check_server_name};
 
@@ -25,6 +25,9 @@ pub(crate) struct ServerFile {
     pub(crate) definition: ServerDefinition,
     #[serde(flatten)]
     pub(crate) known: KnownTools,
+    /// Limits of calls of its tools; written by hand.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) limits: Limits,
     /// Fields of people and of later versions; kept when the file is written.
     #[serde(flatten)]
     pub(crate) extra: Map<String, Value>,
@@ -48,7 +51,7 @@ pub(crate) struct Folder(PathBuf);
 impl ServerFile {
     /// A server of which nothing is known yet.
     pub(crate) fn new(definition: ServerDefinition) -> Self {
-        Self { definition, known: KnownTools::default(), extra: Map::new() }
+        Self { definition, known: KnownTools::default(), limits: Limits::default(), extra: Map::new() }
     }
 }
 
@@ -130,6 +133,10 @@ impl Folder {
         }
         written
     }
+}
+
+fn is_default(limits: &Limits) -> bool {
+    *limits == Limits::default()
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Found {

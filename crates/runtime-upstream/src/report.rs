@@ -83,6 +83,19 @@ pub(crate) fn warning(server: &Server) -> Option<String> {
     }
 }
 
+/// Why a server's tools may be missing.
+pub(crate) fn absence(server: &Server) -> Option<String> {
+    let name = &server.name;
+    let phases = server.phases();
+    match &*phases.borrow() {
+        Phase::Down { failure, .. } => Some(format!("The imported server `{name}` is down: {}", failure.reason)),
+        Phase::Connecting { .. } | Phase::Ready { listed: false, .. } => {
+            Some(format!("The imported server `{name}` has not told its tools yet; they appear when it does"))
+        }
+        _ => None,
+    }
+}
+
 fn is_of(tool: &Tool, server: &str) -> bool {
     tool::place(tool).is_some_and(|(name, _)| name == server)
 }

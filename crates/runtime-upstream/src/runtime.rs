@@ -88,8 +88,8 @@ async fn attempt(
         match client::call_tool(&connection, original, &call.arguments, running).await {
             Ok(result) => return outcome(call.tool.name.as_str(), result),
             Err(RequestError::Link(error)) if may_repeat && error.may_repeat() => {
+                tracing::debug!(server = %server.name, %error, "A call is made once more");
                 may_repeat = false;
-                connection.close(error);
             }
             Err(error) => return Err(failure(call.tool.name.as_str(), server, &error)),
         }

@@ -1,10 +1,14 @@
 //! The values of a definition that must not show: in states, failures, logs.
 
-use skillz_tool::{ServerDefinition, expand_variables};
 use std::collections::BTreeMap;
+
+use reqwest::Url;
+use skillz_tool::{ServerDefinition, expand_variables};
 
 /// Shorter values are words of every text (`1`, `true`, `debug`): hiding them would hide the text.
 const SHORTEST_SECRET: usize = 6;
+/// What stands for a part of an address.
+const HIDDEN: &str = "<hidden>";
 
 /// The values of a server's environment and headers, as the server gets them.
 #[derive(Clone, Default)]
@@ -37,9 +41,13 @@ impl Secrets {
                 hidden.push((value.clone(), format!("<{variable}>")));
             }
         }
-        let url = definition.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
-        for text in url.iter().flat_map(|url| url.password().into_iter().chain(url.query())) {
-            hidden.push((text.to_owned(), "<hidden>".to_owned()));
+        if let Some(url) = definition.url.as_deref().and_then(|url| Url::parse(url).ok()) {
+            let parts = url.password().into_iter().chain(url.query());
+            hidden.extend(parts.map(|part| (part.to_owned(), HIDDEN.to_owned())));
+        }
+        // Databases are often named to a server with their password.
+        for url in definition.args.iter().filter_map(|argument| Url::parse(argument).ok()) {
+            hidden.extend(url.password().map(|password| (password.to_owned(), HIDDEN.to_owned())));
         }
         hidden.retain(|(text, _)| text.len() >= SHORTEST_SECRET);
         hidden.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
@@ -60,7 +68,7 @@ impl Secrets {
 
 /// An address as it may be shown: without password and query.
 pub(crate) fn shown_url(url: &str) -> String {
-    let Ok(mut url) = reqwest::Url::parse(url) else { return "an address that is no URL".to_owned() };
+    let Ok(mut url) = Url::parse(url) else { return "an address that is no URL".to_owned() };
     let _ = url.set_password(None);
     let _ = url.set_username("");
     if url.query().is_some() {
@@ -78,13 +86,14 @@ mod tests {
         let definition = ServerDefinition {
             env: BTreeMap::from([("TOKEN".to_owned(), "$REAL".to_owned()), ("DEBUG".to_owned(), "1".to_owned())]),
             headers: BTreeMap::from([("Authorization".to_owned(), "Bearer header-secret".to_owned())]),
+            args: vec!["postgres://me:databasepass@host/db".to_owned()],
             url: Some("https://me:passw0rd@example.com/mcp?key=query-secret".to_owned()),
             ..ServerDefinition::default()
         };
         let secrets = Secrets::of(&definition, &BTreeMap::from([("REAL".to_owned(), "real-secret".to_owned())]));
         assert_eq!(secrets.environment.get("TOKEN").map(String::as_str), Some("real-secret"));
-        let shown = secrets.hide("1 real-secret, header-secret, Bearer header-secret, passw0rd, key=query-secret");
-        assert!(!shown.contains("secret") && !shown.contains("passw0rd"), "{shown}");
+        let shown = secrets.hide("1 real-secret, header-secret, Bearer header-secret, passw0rd, key=query-secret, databasepass");
+        assert!(!shown.contains("secret") && !shown.contains("passw0rd") && !shown.contains("databasepass"), "{shown}");
         assert!(shown.starts_with("1 <TOKEN>") || shown.starts_with("1 <REAL>"), "{shown}");
         assert_eq!(shown_url(definition.url.as_deref().unwrap_or_default()), "https://example.com/mcp?...");
     }

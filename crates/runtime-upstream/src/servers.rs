@@ -43,6 +43,8 @@ struct Inner {
     /// Files that are no definitions, and why.
     problems: Mutex<BTreeMap<String, String>>,
     tools: watch::Sender<UpstreamTools>,
+    /// Held while the folder is looked at or changed, so that nothing old is taken for new.
+    turn: tokio::sync::Mutex<()>,
     /// Held while a new list of tools is made.
     rebuilding: Mutex<()>,
     loaded: watch::Sender<bool>,
@@ -60,11 +62,12 @@ impl ImportedServers {
     pub fn open(settings: UpstreamSettings) -> Self {
         let inner = Arc::new(Inner {
             folder: Folder::new(settings.directory.clone()),
+            http: HttpClient::new(&settings.environment),
             settings: Arc::new(settings),
-            http: HttpClient::default(),
             servers: Mutex::default(),
             problems: Mutex::default(),
             tools: watch::Sender::new(UpstreamTools::default()),
+            turn: tokio::sync::Mutex::default(),
             rebuilding: Mutex::default(),
             loaded: watch::Sender::new(false),
             stop: CancellationToken::new(),
@@ -136,6 +139,7 @@ impl Upstreams for ImportedServers {
             }
         }
         self.ready().await;
+        let turn = self.inner.turn.lock().await;
         let (folder, own_name) = (self.inner.folder.clone(), name.to_owned());
         let added = tokio::task::spawn_blocking(move || {
             folder.change(&own_name, |before| {
@@ -151,6 +155,7 @@ impl Upstreams for ImportedServers {
             replaced.end(WAIT_FOR_END).await;
         }
         self.inner.take(name, file.map(Ok));
+        drop(turn);
         let server = self.known(name)?;
         server.start();
         Ok(self.settle(&server).await)
@@ -161,6 +166,7 @@ impl Upstreams for ImportedServers {
         if !self.inner.problems().contains_key(name) {
             self.known(name)?;
         }
+        let _turn = self.inner.turn.lock().await;
         let (folder, own_name) = (self.inner.folder.clone(), name.to_owned());
         let removed = tokio::task::spawn_blocking(move || folder.change(&own_name, |_| Ok(None)));
         removed.await.map_err(ToolError::internal)??;
@@ -206,6 +212,12 @@ impl Upstreams for ImportedServers {
         self.known(server)?.change_file(false, hide).await
     }
 
+    fn explain(&self, tool_name: &str) -> Option<String> {
+        let servers = self.inner.servers();
+        let begins = |name: &str| tool_name.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
+        servers.values().filter(|server| begins(&server.name)).find_map(|server| report::absence(server))
+    }
+
     fn warnings(&self) -> Vec<String> {
         let problems: Vec<String> = self.inner.problems().values().cloned().collect();
         let servers = self.inner.servers();
@@ -218,6 +230,7 @@ async fn follow(inner: Weak<Inner>, stop: CancellationToken) {
     let mut known = BTreeMap::new();
     loop {
         let Some(current) = inner.upgrade() else { return };
+        let turn = current.turn.lock().await;
         let folder = current.folder.clone();
         let before = known.clone();
         if let Ok((stamps, found)) = tokio::task::spawn_blocking(move || look(&folder, &before)).await {
@@ -226,6 +239,7 @@ async fn follow(inner: Weak<Inner>, stop: CancellationToken) {
                 current.take(&name, found);
             }
         }
+        drop(turn);
         current.loaded.send_replace(true);
         if current.settings.start == Start::OnDemand {
             return;
@@ -318,12 +332,14 @@ impl Inner {
             for known in offered {
                 let name = names::tool_name(&server.name, &known.name, &mut taken);
                 let same = kept.get(name.as_str()).filter(|tool| {
-                    tool.hash == known.hash && tool::place(tool) == Some((server.name.as_str(), known.name.as_str()))
+                    tool.hash == known.hash
+                        && tool.manifest.limits == file.limits
+                        && tool::place(tool) == Some((server.name.as_str(), known.name.as_str()))
                 });
                 if let Some(same) = same {
                     tools.push(Arc::clone(same));
                 } else if let Ok(name) = ToolName::for_new(&name) {
-                    tools.push(Arc::new(tool::tool(&server.name, name, known)));
+                    tools.push(Arc::new(tool::tool(&server.name, name, known, &file.limits)));
                 }
             }
         }

@@ -3,16 +3,19 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use skillz_tool::{Annotations, CompiledSchema, Manifest, Tool, ToolKind, ToolName, Version};
+use skillz_tool::{Annotations, CompiledSchema, Limits, Manifest, Tool, ToolKind, ToolName, Version};
 
 use crate::known::KnownTool;
 
 /// What clients are told beside description, schemas and annotations; it goes through as it is.
 const PASSED_ON: [&str; 3] = ["title", "icons", "_meta"];
 
+/// The folder of a tool that has none: nothing is in it, wherever the server was started.
+const NO_FOLDER: &str = "/dev/null";
+
 /// Makes a tool of what a server says. `name` is the name that it gets here. A part of a wrong form is left out, since
 /// the rest of the tool may work all the same.
-pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool) -> Tool {
+pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool, limits: &Limits) -> Tool {
     let said = &known.definition;
     let text = |field: &str| said.get(field).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     // Some clients refuse a whole list over one tool without a description.
@@ -20,12 +23,13 @@ pub(crate) fn tool(server: &str, name: ToolName, known: &KnownTool) -> Tool {
     let mut manifest = Manifest::new(name.as_str(), description, ToolKind::Mcp);
     manifest.version = Some(Version::FIRST.to_string());
     manifest.mcp_server = Some(json!({"server": server, "tool": known.name}));
+    manifest.limits = limits.clone();
     manifest.input_schema = usable_schema(said.get("inputSchema"));
     manifest.output_schema = usable_schema(said.get("outputSchema"));
     manifest.annotations = said.get("annotations").and_then(Value::as_object).map(annotations);
     let passed_on = PASSED_ON.iter().filter_map(|field| Some(((*field).to_owned(), said.get(*field)?.clone())));
     manifest.extra = passed_on.filter(|(_, value)| !value.is_null()).collect();
-    Tool::new(name, Version::FIRST, PathBuf::new(), manifest, known.hash.clone())
+    Tool::new(name, Version::FIRST, PathBuf::from(NO_FOLDER), manifest, known.hash.clone())
 }
 
 /// The server and the name there of a tool that was made here.
@@ -59,7 +63,7 @@ mod tests {
 
     fn made(definition: Value) -> Tool {
         let known = KnownTool::read(definition).expect("has a name");
-        tool("s", ToolName::for_new("s_a").expect("valid"), &known)
+        tool("s", ToolName::for_new("s_a").expect("valid"), &known, &Limits::default())
     }
 
     #[test]

@@ -145,6 +145,9 @@ pub trait Upstreams: Send + Sync {
     /// Hides one tool of a server, for as long as the server stays imported.
     async fn hide(&self, tool: &Tool) -> Result<(), ToolError>;
 
+    /// Why a tool of that name may be missing: a server whose name it begins with has not answered yet.
+    fn explain(&self, tool_name: &str) -> Option<String>;
+
     /// A sentence for each server that is not to be had now.
     fn warnings(&self) -> Vec<String>;
 }

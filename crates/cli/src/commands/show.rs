@@ -7,7 +7,7 @@ use std::fmt::Write;
 use clap::Args;
 use serde_json::{Value, json};
 use skillz_engine::{Engine, VersionAction};
-use skillz_tool::{Tool, ToolKind};
+use skillz_tool::Tool;
 
 use crate::{context::Context, report::Failure};
 
@@ -22,11 +22,7 @@ pub(crate) fn run(arguments: &ShowArguments, context: &Context) -> anyhow::Resul
         let Some(tool) = engine.catalog().get(&arguments.name).cloned() else {
             return Err(unknown(&engine, &arguments.name).into());
         };
-        // A tool of an imported server lies there, and has no versions here.
-        let versions = match tool.kind() {
-            ToolKind::Mcp => Value::Null,
-            _ => engine.versions(VersionAction::List, &arguments.name, context.client()).await.map_err(Failure::from)?,
-        };
+        let versions = engine.versions(VersionAction::List, &arguments.name, context.client()).await.map_err(Failure::from)?;
         let shown = json!({
             "name": tool.name,
             "version": tool.version,
@@ -61,7 +57,7 @@ fn text(tool: &Tool, shown: &Value) -> String {
         }
     };
     let list = |words: &[String]| (!words.is_empty()).then(|| Value::from(words.join(", ")));
-    part("folder", tool.directory.to_str().filter(|folder| !folder.is_empty()).map(Value::from));
+    part("folder", tool.directory.to_str().filter(|_| manifest.mcp_server.is_none()).map(Value::from));
     part("server", manifest.mcp_server.clone());
     part("interpreter", manifest.interpreter.clone().map(Value::from));
     part("dependencies", list(&manifest.dependencies).or_else(|| list(&manifest.wasm_dependencies)));

@@ -72,9 +72,31 @@ fn a_server_that_takes_its_time_delays_nothing() {
     server.greet(Era::NEWEST_HANDSHAKE);
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     assert!(!server.tool_names().contains(&"late_echo".to_owned()));
+    let unknown = server.request("tools/call", json!({"name": "late_echo", "arguments": {}}));
+    let text = unknown["error"]["message"].as_str().expect("a text");
+    assert!(text.contains("`late` has not told its tools yet"), "{text}");
     server.wait_for_method("notifications/tools/list_changed");
     wait_for_state(&mut server, "late", |entry| entry["state"] == "ready");
     assert_eq!(server.value("late_pid", json!({})).as_str().map(|text| text.contains("\"initialized\": 1")), Some(true));
+}
+
+#[test]
+fn a_server_that_never_answers_a_call_costs_its_limit() {
+    let home = Home::new();
+    let mut definition = fake("fake", &[]);
+    definition["limits"] = json!({"timeout_ms": 300});
+    std::fs::create_dir_all(home.path().join("servers")).expect("a folder");
+    std::fs::write(home.path().join("servers/fake.json"), definition.to_string()).expect("a definition");
+    let mut server = server(&home);
+    wait_for_state_of_any(&mut server, "fake", "ready");
+    let started = Instant::now();
+    let failure = server.failure("fake_slow", json!({"seconds": 60}));
+    assert!(failure.contains("300 ms") && started.elapsed() < Duration::from_secs(5), "{failure}");
+    let end = Instant::now() + skillz_test_support::DEADLINE;
+    while server.value("fake_seen", json!({})) == "[]" {
+        assert!(Instant::now() < end, "the server was never told");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

@@ -26,15 +26,14 @@ impl Remote {
         let port_file = home.root().join(format!("port-{}", quirks.join("-")));
         let mut command = Command::new("python3");
         command.arg(http_upstream()).arg(&port_file).args(quirks).stdin(Stdio::null());
-        let process = command.spawn().expect("python3 starts");
+        let mut remote = Self { process: command.spawn().expect("python3 starts"), port: String::new() };
         let end = Instant::now() + DEADLINE;
-        loop {
-            if let Ok(port) = std::fs::read_to_string(&port_file) {
-                return Self { process, port };
-            }
+        while remote.port.is_empty() {
             assert!(Instant::now() < end, "the server never listened");
             std::thread::sleep(Duration::from_millis(10));
+            remote.port = std::fs::read_to_string(&port_file).unwrap_or_default();
         }
+        remote
     }
 
     fn url(&self) -> String {

@@ -55,7 +55,7 @@ fn tools_of_an_imported_server_are_tools_like_all_others() {
     assert_eq!(server.value("call_tool", json!({"tool_name": "fake_echo", "arguments": {"message": "a"}})), "a");
     let code = json!({"code": "fake_add(a=1, b=2)['sum']", "tools": ["fake_add"]});
     assert_eq!(server.value("execute_code", code)["result"], 3);
-    let steps = json!([{"tool": "fake_add", "args": {"a": 1, "b": "$input.b"}}, {"tool": "fake_echo", "args": {"message": "${prev.sum}"}}]);
+    let steps = json!([{"tool": "fake_add", "args": {"a": 1, "b": "$input.b"}}, {"tool": "fake_echo", "args": {"message": "sum ${prev.sum}"}}]);
     let pipeline = json!({
         "action": "create", "name": "both", "description": "Both.", "steps": steps,
         "input_schema": {"type": "object", "properties": {"b": {"type": "number"}}},
@@ -63,6 +63,11 @@ fn tools_of_an_imported_server_are_tools_like_all_others() {
     server.value("pipeline", pipeline);
     assert!(server.value("both", json!({"b": 4})).as_str().expect("a text").contains('5'));
     let full = server.value("list_tools", json!({"query": "echo", "kind": "mcp", "detail": "full"}));
+    let resource = server.result("resources/read", json!({"uri": "skillz://tools/fake_echo"}));
+    assert!(resource["contents"][0]["text"].as_str().expect("a text").contains("The tool echo."));
+    let versions = server.value("version", json!({"action": "list", "tool_name": "fake_echo"}));
+    assert_eq!((&versions["current"], &versions["versions"][0]["origin"]), (&json!("1.0.0"), &json!("import")));
+    assert!(server.failure("version", json!({"action": "rollback", "tool_name": "fake_echo"})).contains("imported server"));
     assert_eq!(full["ranked"][0]["mcp_server"], json!({"server": "fake", "tool": "echo"}));
 }
 

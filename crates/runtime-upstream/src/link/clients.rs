@@ -1,11 +1,12 @@
 //! The HTTP client for remote servers: made once, when the first one is imported.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use reqwest::{Client, header::HeaderMap, redirect::Policy};
+use reqwest::{Client, NoProxy, Proxy, header::HeaderMap, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use crate::error::LinkError;
@@ -17,18 +18,42 @@ const MOST_REDIRECTS: usize = 3;
 /// Bytes of an error page that are shown.
 const SHOWN_BODY: usize = 500;
 
+/// Where no proxy is asked, whatever the variables say.
+const NEAR: &str = "localhost,127.0.0.0/8,::1";
+
 /// The client, shared by all servers.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct HttpClient(Arc<OnceLock<Result<Client, String>>>);
+#[derive(Clone)]
+pub(crate) struct HttpClient {
+    client: Arc<OnceLock<Result<Client, String>>>,
+    variables: Arc<BTreeMap<String, String>>,
+}
 
 impl HttpClient {
+    /// A client that goes through the proxies that these variables name.
+    pub(crate) fn new(variables: &BTreeMap<String, String>) -> Self {
+        let of_proxies = variables.iter().filter(|(name, _)| name.to_ascii_lowercase().ends_with("_proxy"));
+        let variables = of_proxies.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect();
+        Self { client: Arc::default(), variables: Arc::new(variables) }
+    }
+
     pub(crate) fn get(&self) -> Result<&Client, LinkError> {
-        self.0.get_or_init(make).as_ref().map_err(|reason| LinkError::Over(reason.clone()))
+        let client = self.client.get_or_init(|| make(&self.variables));
+        client.as_ref().map_err(|reason| LinkError::Over(reason.clone()))
     }
 }
 
-fn make() -> Result<Client, String> {
-    Client::builder()
+fn make(variables: &BTreeMap<String, String>) -> Result<Client, String> {
+    let near = variables.get("no_proxy").map_or_else(|| NEAR.to_owned(), |given| format!("{given},{NEAR}"));
+    let mut builder = Client::builder().no_proxy();
+    for (name, proxy) in
+        [("http_proxy", Proxy::http as fn(String) -> _), ("https_proxy", Proxy::https), ("all_proxy", Proxy::all)]
+    {
+        let Some(address) = variables.get(name).filter(|address| !address.is_empty()) else { continue };
+        // The address may hold a password.
+        let proxy = proxy(address.clone()).map_err(|_| format!("The variable `{name}` names no proxy"))?;
+        builder = builder.proxy(proxy.no_proxy(NoProxy::from_string(&near)));
+    }
+    builder
         .tls_backend_preconfigured(tls()?)
         .user_agent(concat!("skillz/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::custom(|attempt| {

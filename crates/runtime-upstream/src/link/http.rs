@@ -53,19 +53,12 @@ impl HttpLink {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .body(message.body);
-        let response = match request.send().await.map_err(clients::failure) {
-            Err(error @ LinkError::Unsent(_)) => {
-                connection.close(error.clone());
-                return Err(error);
-            }
-            response => response?,
-        };
+        let response = request.send().await.map_err(clients::failure)?;
         if let Some(session) = response.headers().get(SESSION) {
             let _ = self.session.set(session.clone());
         }
         let status = response.status();
         if status == StatusCode::NOT_FOUND && self.session.get().is_some() {
-            connection.close(LinkError::SessionLost);
             return Err(LinkError::SessionLost);
         }
         let is_stream = content_type(&response).starts_with("text/event-stream");

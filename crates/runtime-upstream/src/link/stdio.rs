@@ -41,7 +41,7 @@ impl StdioLink {
     pub(crate) async fn carry(&self, message: Outgoing<'_>) -> Result<(), LinkError> {
         let mut line = message.body;
         line.push(b'\n');
-        self.0.send(line).await.map_err(|_| LinkError::Over("The server's process is gone".to_owned()))
+        self.0.send(line).await.map_err(|_| LinkError::Unsent("The server's process is gone".to_owned()))
     }
 }
 

@@ -14,7 +14,8 @@ impl Examination<'_> {
         let parts = wire::parts(&self.context.resolved, wire::Purpose::OneCommand)?;
         parts.engine.ready().await;
         let catalog = parts.engine.catalog();
-        checks.push(Check::ok("tools", format!("{} tools in {}", catalog.len(), settings.tools_dir.display())));
+        let own = catalog.tools().filter(|tool| tool.kind() != skillz_tool::ToolKind::Mcp).count();
+        checks.push(Check::ok("tools", format!("{own} tools in {}", settings.tools_dir.display())));
         for broken in catalog.broken() {
             let service = if broken.in_service { "; the last good version is in service" } else { "" };
             let fix = format!("mend {}, or move its folder away", broken.file.display());

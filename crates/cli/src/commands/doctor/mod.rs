@@ -2,6 +2,7 @@
 
 mod home;
 mod machine;
+mod servers;
 mod toolchain;
 
 use std::path::PathBuf;
@@ -123,6 +124,7 @@ async fn examine(fix: bool, context: &Context) -> anyhow::Result<Vec<Check>> {
 impl Examination<'_> {
     async fn all(&self) -> anyhow::Result<Vec<Check>> {
         let mut checks = self.home().await?;
+        checks.extend(self.servers().await?);
         checks.extend(self.toolchain().await);
         checks.extend(self.machine().await);
         Ok(checks)
