@@ -18,6 +18,7 @@ mod doctor;
 mod importing;
 mod install;
 mod life;
+mod locks;
 mod names;
 mod notices;
 mod old_tools;
