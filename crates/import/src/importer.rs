@@ -105,6 +105,13 @@ impl Shared {
                 self.open_file(OpenFile { file, name, above, hash, shown: shown_url(url.as_str()) }, path, scratch).await
             }
             Source::Local(place) => self.fetch_local(&place, path, request, progress).await,
+            Source::FileUrl { path: place, reference } => {
+                let found = self.local(&place, request)?;
+                if reference.is_some() || (found.is_dir() && is_repository(&found)) {
+                    return self.fetch_repository(place, reference.as_deref(), path, request, progress).await;
+                }
+                self.fetch_local(&place, path, request, progress).await
+            }
         }
     }
 
@@ -251,6 +258,9 @@ fn folder(root: &Path, path: Option<&Path>, shown: &str) -> Result<Fetched, Tool
     }
     let name = real.file_name().and_then(|name| name.to_str()).unwrap_or("skill").to_owned();
     let mut provenance = Map::from_iter([("from".to_owned(), json!(shown))]);
+    if let Some(commit) = head_of(root) {
+        provenance.insert("repository_head".to_owned(), json!(commit));
+    }
     if let Some(path) = path {
         provenance.insert("path".to_owned(), json!(path.to_string_lossy()));
     }
@@ -263,6 +273,24 @@ fn fetched(directory: PathBuf, provenance: Map<String, Value>, name: String, gua
 
 fn is_repository(folder: &Path) -> bool {
     folder.join(".git").exists() || (folder.join("HEAD").is_file() && folder.join("objects").is_dir())
+}
+
+/// The commit that a working tree is based on, read from its files: what lies in the tree may be newer. Git is not asked,
+/// since in somebody's repository it would do as its configuration says.
+fn head_of(folder: &Path) -> Option<String> {
+    let git = folder.join(".git");
+    let head = fs::read_to_string(git.join("HEAD")).ok()?;
+    let is_commit = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some(reference) = head.trim().strip_prefix("ref: ") else {
+        return Some(head.trim().to_owned()).filter(|head| is_commit(head));
+    };
+    let plain = Path::new(reference).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let loose = fs::read_to_string(git.join(reference)).ok().filter(|_| plain).map(|commit| commit.trim().to_owned());
+    let packed = || {
+        let packed = fs::read_to_string(git.join("packed-refs")).ok()?;
+        packed.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' ').map(str::to_owned))
+    };
+    loose.or_else(packed).filter(|commit| is_commit(commit))
 }
 
 /// Whether a `SKILL.md` is the manifest of a script of Skillz 0.8.

@@ -23,6 +23,8 @@ pub(crate) enum Source {
     Download(Url),
     /// Something on this machine, as it was written.
     Local(String),
+    /// Something on this machine, by a `file://` URL: a repository if it is one.
+    FileUrl { path: String, reference: Option<String> },
 }
 
 /// A source with the folder in it that is meant.
@@ -51,7 +53,13 @@ pub(crate) fn parse(request: &FetchRequest) -> Result<Parsed, ToolError> {
     let mut path = request.path.as_deref().map(plain_path).transpose()?.flatten();
     let (source, path_in_url) = read(given, reference)?;
     path = path.or(path_in_url);
-    if let Source::Git { reference: Some(reference), .. } = &source {
+    // A file that makes a folder a tool or a skill stands for the folder.
+    if let Some(inner) = &path
+        && matches!(inner.file_name().and_then(|name| name.to_str()), Some("SKILL.md" | "manifest.json"))
+    {
+        path = inner.parent().map(Path::to_owned).filter(|folder| !folder.as_os_str().is_empty());
+    }
+    if let Source::Git { reference: Some(reference), .. } | Source::FileUrl { reference: Some(reference), .. } = &source {
         check_reference(reference)?;
     }
     Ok(Parsed { source, path })
@@ -82,7 +90,8 @@ fn read(given: &str, reference: Option<&str>) -> Result<(Source, Option<PathBuf>
             let Some(local) = local.as_deref().and_then(Path::to_str) else {
                 return Err(refused(format!("`{given}` is no `file:///absolute/path`")));
             };
-            Ok((local_or_git(local, reference.or(fragment)), None))
+            // A repository's address is one, whether or not somebody works in it; the fetch looks whether it is a repository.
+            Ok((Source::FileUrl { path: local.to_owned(), reference: reference.or(fragment).map(str::to_owned) }, None))
         }
         other => Err(refused(format!("Sources of the kind `{other}://` are not fetched"))),
     }
@@ -281,8 +290,8 @@ mod tests {
             ("ssh://git@h:22/a.git#v1", git("ssh://git@h:22/a.git", Some("v1"))),
             ("git://h/a.git", git("git://h/a.git", None)),
             ("git@github.com:a/b.git#v1", git("git@github.com:a/b.git", Some("v1"))),
-            ("file:///tmp/repo#main", git("/tmp/repo", Some("main"))),
-            ("file:///tmp/repo", local("/tmp/repo")),
+            ("file:///tmp/repo#main", Source::FileUrl { path: "/tmp/repo".to_owned(), reference: Some("main".to_owned()) }),
+            ("file:///tmp/repo", Source::FileUrl { path: "/tmp/repo".to_owned(), reference: None }),
             ("gist:0123abcd", gist("0123abcd", None)),
             ("gist:user/0123abcd", gist("0123abcd", None)),
             ("https://gist.github.com/me/0123abcd", gist("0123abcd", None)),
@@ -350,6 +359,10 @@ mod tests {
     fn references_given_apart_win_and_paths_are_made_plain() {
         let both = parsed("https://h/a.git#one", Some("two"), Some("./tools//x/")).unwrap();
         assert_eq!(both, Parsed { source: git("https://h/a.git", Some("two")), path: Some("tools/x".into()) });
+        for (path, folder) in [("tools/x/manifest.json", Some("tools/x")), ("x/SKILL.md", Some("x")), ("SKILL.md", None)] {
+            let parsed = parsed("https://h/a.git", None, Some(path)).unwrap();
+            assert_eq!(parsed.path.as_deref(), folder.map(Path::new), "{path}");
+        }
         assert_eq!(
             parsed("https://h/a.git", Some(" "), Some(".")).unwrap(),
             Parsed { source: git("https://h/a.git", None), path: None }

@@ -28,6 +28,14 @@ async fn main() {
         times.push(started.elapsed());
     }
     report("publish, 0 to 50 versions", &mut times);
+    for round in 50..350 {
+        let started = Instant::now();
+        publish(&registry, "tool0500", &format!("print({round})\n")).await;
+        if round >= 300 {
+            times.push(started.elapsed());
+        }
+    }
+    report("publish, 300 to 350 versions", &mut times);
     drop(registry);
     for _ in 0..15 {
         let started = Instant::now();

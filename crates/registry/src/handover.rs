@@ -30,7 +30,7 @@ pub(crate) fn put_in_place(layout: &Layout, name: &ToolName, staged: &std::path:
     let back = fs::rename(between.history(), &present).and_then(|()| {
         // The folder's time says that nobody has touched it since it was published.
         if cfg!(unix) {
-            fs::File::open(&place)?.set_modified(time)?
+            fs::File::open(&place)?.set_modified(time)?;
         }
         tree::sync_folder(&place)
     });

@@ -94,9 +94,10 @@ impl Standing {
         replaces_edit: bool,
     ) -> Result<History, RegistryError> {
         let present = layout.tool(name.as_str()).join(VERSIONS);
-        let archive = Archive { name, history, present, fallback: self.in_service().map(|found| &found.manifest) };
+        let fallback = self.in_service().map(|found| &found.manifest);
+        let archive = Archive { layout, name, history, present, fallback };
         let failed = || RegistryError::io("Keeping the earlier versions in", history);
-        archive.build(layout, self, replaces_edit).map_err(failed())
+        archive.build(self, replaces_edit).map_err(failed())
     }
 }
 
@@ -115,6 +116,7 @@ pub(crate) fn before_edit(layout: &Layout, found: &Found) -> Option<Found> {
 }
 
 struct Archive<'a> {
+    layout: &'a Layout,
     name: &'a ToolName,
     history: &'a Path,
     /// The earlier versions of the present folder.
@@ -124,11 +126,12 @@ struct Archive<'a> {
 }
 
 impl Archive<'_> {
-    fn build(&self, layout: &Layout, standing: &Standing, replaces_edit: bool) -> io::Result<History> {
+    fn build(&self, standing: &Standing, replaces_edit: bool) -> io::Result<History> {
         let mut history = History::default();
         fs::create_dir(self.history)?;
-        self.carry_over(&layout.tool(self.name.as_str()), &mut history)?;
-        self.merge_trash(layout, &mut history)?;
+        let folder = self.layout.tool(self.name.as_str());
+        self.carry_over(&folder, &mut history)?;
+        self.merge_trash(&mut history)?;
         match standing {
             Standing::Absent => {}
             Standing::Tool(found) if !replaces_edit => {
@@ -150,8 +153,7 @@ impl Archive<'_> {
                 if let Some(before) = before {
                     self.add(before, before.version, &mut history)?;
                 }
-                let folder = layout.tool(self.name.as_str());
-                tree::link(&folder, &Walk::of(&folder)?, &self.history.join(format!("broken-{}", trash::stamp())))?;
+                tree::copy_apart(&folder, &Walk::of(&folder)?, &self.history.join(format!("broken-{}", trash::stamp())))?;
             }
         }
         Ok(history)
@@ -182,8 +184,8 @@ impl Archive<'_> {
     }
 
     /// The versions of a deleted tool of that name: its numbering goes on.
-    fn merge_trash(&self, layout: &Layout, history: &mut History) -> io::Result<()> {
-        for folder in versions::trashed_folders(layout, self.name) {
+    fn merge_trash(&self, history: &mut History) -> io::Result<()> {
+        for folder in versions::trashed_folders(self.layout, self.name) {
             let mut whole = true;
             for (version, from) in versions::in_folder(&folder) {
                 whole &= self.merge(&from, version, history)?;
@@ -234,9 +236,25 @@ impl Archive<'_> {
             }
             Some(_) => history.highest.map_or(Version::FIRST, |highest| highest.max(version).next(false)),
         };
-        tree::link(&found.folder, &found.walk, &self.history.join(number.to_string()))?;
+        self.bring(found, &self.history.join(number.to_string()))?;
         history.count(number);
         Ok(number)
+    }
+
+    /// Makes a folder of the history. It shares no file with the tool's own folder: after a crash that one may still be
+    /// in place, and an editor that writes into its files would write into the history.
+    fn bring(&self, found: &Found, to: &Path) -> io::Result<()> {
+        if found.folder != self.layout.tool(self.name.as_str()) {
+            return tree::link(&found.folder, &found.walk, to);
+        }
+        let live = live::of(self.layout, self.name.as_str(), found.version, &found.hash);
+        if let Some(live) = live.filter(|_| found.is_recorded()) {
+            let walk = Walk::of(&live)?;
+            if walk.files.iter().map(|stamp| &stamp.path).eq(found.walk.files.iter().map(|stamp| &stamp.path)) {
+                return tree::link(&live, &walk, to);
+            }
+        }
+        tree::copy_apart(&found.folder, &found.walk, to)
     }
 
     /// An edit that nobody has noticed so far becomes a version of its own.
@@ -250,7 +268,7 @@ impl Archive<'_> {
         manifest.version = Some(number.to_string());
         manifest.hash = Some(found.hash.clone());
         stamp_origin(&mut manifest, Origin::Edit);
-        // The file is shared with the edited folder, so it is replaced rather than written to.
+        // The file may be shared with another folder, so it is replaced rather than written to.
         match fs::remove_file(place.join(MANIFEST)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

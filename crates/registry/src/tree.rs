@@ -24,6 +24,13 @@ pub(crate) fn copy(from: &Path, walk: &Walk, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// As [`copy`], into a new folder, which is on the disk afterwards.
+pub(crate) fn copy_apart(from: &Path, walk: &Walk, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    copy(from, walk, to)?;
+    sync(&parts(to, walk))
+}
+
 /// Makes `to` a second place for the files of a version. They share their content, so nobody may write into
 /// either of them afterwards.
 pub(crate) fn link(from: &Path, walk: &Walk, to: &Path) -> io::Result<()> {

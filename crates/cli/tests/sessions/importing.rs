@@ -313,6 +313,24 @@ fn what_is_exported_and_imported_is_the_same_tool() {
 }
 
 #[test]
+fn links_in_a_folder_are_left_out_and_told() {
+    let home = Home::new();
+    let folder = home.workspace().join("linked");
+    write(&folder, "manifest.json", &bash_manifest("linked", &json!({})));
+    write(&folder, "main.sh", "echo linked\n");
+    for (link, target) in [("passwd", "/etc/passwd"), ("lib", "/etc")] {
+        std::os::unix::fs::symlink(target, folder.join(link)).expect("a link");
+    }
+    let (code, stdout, stderr) = run(skillz(), &home, &["import", "linked"]);
+    assert!(code == 0 && stdout.contains("`passwd` is a symbolic link, and was left out"), "{stdout}{stderr}");
+    assert!(!home.tools().join("linked/passwd").exists() && !home.tools().join("linked/lib").exists());
+    fs::remove_file(folder.join("main.sh")).expect("a file");
+    std::os::unix::fs::symlink("/etc/passwd", folder.join("main.sh")).expect("a link");
+    let (code, stdout, stderr) = run(skillz(), &home, &["import", "linked", "--overwrite"]);
+    assert!(code == 2 && stderr.contains("behind a symbolic link"), "{stdout}{stderr}");
+}
+
+#[test]
 fn the_command_says_what_became_of_it() {
     let home = Home::new();
     let folder = repository(&home);

@@ -20,6 +20,7 @@ mod importing;
 mod install;
 mod life;
 mod load;
+mod locks;
 mod names;
 mod notices;
 mod old_tools;

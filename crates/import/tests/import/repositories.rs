@@ -83,10 +83,15 @@ async fn from_the_file_system() {
     repository.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
     every_reference_is_found(&workshop, &format!("file://{}", workshop.path("repositories/bare.git").display()), &first, &second)
         .await;
+    let head = repository.git(&["rev-parse", "HEAD"]);
+    let by_url = workshop.fetch(&format!("file://{}", repository.folder.display())).await.unwrap();
+    assert_eq!(provenance(&by_url, "commit"), head, "a repository's address is one, whoever works in it");
     // As it lies there, or at a reference.
     repository.write("tools/greet/main.sh", "echo uncommitted");
     let folder = repository.folder.display().to_string();
-    assert_eq!(read(&workshop.fetch(&folder).await.unwrap(), "tools/greet/main.sh"), "echo uncommitted");
+    let as_it_lies = workshop.fetch(&folder).await.unwrap();
+    assert_eq!(read(&as_it_lies, "tools/greet/main.sh"), "echo uncommitted");
+    assert_eq!(provenance(&as_it_lies, "repository_head"), head);
     assert_eq!(read(&workshop.fetch(&format!("{folder}#v1")).await.unwrap(), "tools/greet/main.sh"), "echo one");
     assert_eq!(
         read(&workshop.fetch_part("../repositories/r.git", Some("main"), None).await.unwrap(), "tools/greet/main.sh"),
