@@ -91,6 +91,8 @@ class Served:
         self.server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr,
                                        preexec_fn=die_with_parent, start_new_session=True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        # Shells start what runs in the background deaf to this one.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             self.wait_until_up()
         except BaseException:
