@@ -281,8 +281,9 @@ fn two_thousand_clients_that_leave_without_goodbye_leave_nothing_behind() {
     leave(2_000);
     let (descriptors, threads, memory) = (server.file_descriptors(), server.threads(), resident_bytes(server.process.id()));
     leave(2_000);
-    until("closed descriptors", || server.file_descriptors() <= descriptors + 2);
-    until("ended threads", || server.threads() <= threads + 2);
+    // Databases and pools come and go with their own clocks; clients would leave hundreds.
+    until("closed descriptors", || server.file_descriptors() <= descriptors + 16);
+    until("ended threads", || server.threads() <= threads + 8);
     let grown = resident_bytes(server.process.id()).saturating_sub(memory);
     assert!(grown < 16 << 20, "the memory grew by {grown} bytes");
     server.terminate();

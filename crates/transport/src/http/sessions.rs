@@ -34,8 +34,10 @@ const DROPPED_FOR: Duration = Duration::from_mins(2);
 const IDLE_FOR: Duration = Duration::from_mins(30);
 /// Most sessions without a stream; beyond it the longest idle ones end.
 const STREAMLESS: usize = 256;
-/// How long a session is kept however many there are: its client may be about to open its stream.
+/// How long a session is kept beyond that: its client may be about to open its stream.
 const OPENING_FOR: Duration = Duration::from_secs(2);
+/// Most sessions without a stream, however young; each takes some 70 kB.
+const CROWD: usize = 4 * STREAMLESS;
 /// Pause between two looks at idle sessions.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How long finished answers are kept for clients that lost their stream and resume it.
@@ -110,8 +112,12 @@ impl Sessions {
         streamless.sort_by_key(|(_, session)| std::cmp::Reverse(session.last));
         let over = |index: usize, session: &Watched| {
             let kept_for = if session.had_standing_stream { DROPPED_FOR } else { IDLE_FOR };
-            let unused = session.last.elapsed();
-            unused >= if index >= STREAMLESS { OPENING_FOR } else { kept_for }
+            session.last.elapsed()
+                >= match index {
+                    0..STREAMLESS => kept_for,
+                    STREAMLESS..CROWD => OPENING_FOR,
+                    _ => Duration::ZERO,
+                }
         };
         streamless
             .iter()
