@@ -84,13 +84,16 @@ class Served:
         self.home = tempfile.TemporaryDirectory(prefix="skillz-served-", ignore_cleanup_errors=True)
         (Path(self.home.name) / "config.toml").write_text(self.config)
         environment = os.environ | {"SKILLZ_HOME": self.home.name} | self.environment
-        # Whoever tests this asks without a token.
-        environment.pop("SKILLZ_AUTH_TOKEN", None)
+        # Whoever tests this asks without a token, and means none of the tools that are there.
+        for name in ("SKILLZ_AUTH_TOKEN", "TOOLS_DIR"):
+            environment.pop(name, None)
         command = [binary, "serve", "--transport", "http", "--port", str(self.port), *self.arguments]
         # Ctrl-C is for this program, which then ends the server.
         self.server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr,
                                        preexec_fn=die_with_parent, start_new_session=True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        # Shells start what runs in the background deaf to this one.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             self.wait_until_up()
         except BaseException:

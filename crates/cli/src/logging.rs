@@ -10,6 +10,7 @@ use tracing_subscriber::{Layer, filter::Targets, fmt::MakeWriter, layer::Subscri
 const MUTED: &[(&str, tracing_subscriber::filter::LevelFilter)] = &[
     ("rmcp", tracing_subscriber::filter::LevelFilter::ERROR),
     ("rmcp::service", tracing_subscriber::filter::LevelFilter::OFF),
+    ("rmcp::transport", tracing_subscriber::filter::LevelFilter::OFF),
     ("cranelift", tracing_subscriber::filter::LevelFilter::WARN),
     ("wasmtime", tracing_subscriber::filter::LevelFilter::WARN),
     ("hyper", tracing_subscriber::filter::LevelFilter::WARN),

@@ -5,11 +5,13 @@
 #![warn(missing_docs)]
 #![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
 
+mod damage;
 mod home;
 mod process_tree;
 mod server;
 mod snapshot;
 
+pub use damage::{Damage, fuzz_duration};
 pub use home::Home;
 pub use process_tree::{children, descendants, is_alive, resident_bytes, wait_until_gone, with_argument, zombies};
 pub use server::{DEADLINE, Era, Run, TestServer, fixture, http_upstream, run, upstream};

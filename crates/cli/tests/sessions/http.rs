@@ -15,14 +15,14 @@ use skillz_test_support::{DEADLINE, Home, Run, resident_bytes};
 use crate::{bash_tool, skillz};
 
 /// A server on a free port.
-struct HttpServer {
+pub(crate) struct HttpServer {
     process: Child,
     address: String,
     stderr: thread::JoinHandle<String>,
 }
 
 impl HttpServer {
-    fn start(home: &Home) -> Self {
+    pub(crate) fn start(home: &Home) -> Self {
         Self::run(Run::new(skillz(), home).arguments(&["--transport", "http", "--port", "0"]))
     }
 
@@ -44,14 +44,14 @@ impl HttpServer {
     }
 
     /// Sends bytes and leaves the connection open.
-    fn raw(&self, bytes: &str) -> TcpStream {
+    pub(crate) fn raw(&self, bytes: &[u8]) -> TcpStream {
         let mut connection = TcpStream::connect(&self.address).expect("the server listens");
         connection.set_read_timeout(Some(DEADLINE)).expect("a timeout");
-        let _ = connection.write_all(bytes.as_bytes());
+        let _ = connection.write_all(bytes);
         connection
     }
 
-    fn head(&self, method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
+    pub(crate) fn head(&self, method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
         let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let address = &self.address;
         format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{more}\r\n")
@@ -59,22 +59,22 @@ impl HttpServer {
 
     /// A request's status, headers and body.
     fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String, String) {
-        read(self.raw(&(self.head(method, path, headers, body.len()) + body)))
+        read(self.raw((self.head(method, path, headers, body.len()) + body).as_bytes()))
     }
 
-    fn post(&self, headers: &[(&str, &str)], message: &Value) -> (u16, String, String) {
+    pub(crate) fn post(&self, headers: &[(&str, &str)], message: &Value) -> (u16, String, String) {
         self.request("POST", "/mcp", &with_json(headers), &message.to_string())
     }
 
     /// Calls a tool in the stateless protocol and gives the answer.
-    fn call(&self, name: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&self, name: &str, arguments: &Value) -> Value {
         let (headers, message) = stateless_call(name, arguments);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         message_in(&self.post(&headers, &message).2)
     }
 
     /// Opens a session of 2025-11-25 and gives its id.
-    fn open(&self) -> String {
+    pub(crate) fn open(&self) -> String {
         let (status, head, _) = self.post(&[], &initialize("2025-11-25"));
         assert_eq!(status, 200);
         let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session").to_owned();
@@ -98,7 +98,7 @@ impl HttpServer {
     }
 
     /// Asks the server to end, and gives its exit code, stdout, stderr, and how long it took.
-    fn terminate(mut self) -> (Option<i32>, String, String, Duration) {
+    pub(crate) fn terminate(mut self) -> (Option<i32>, String, String, Duration) {
         let asked = Instant::now();
         let pid = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("`kill` runs").success());
@@ -119,19 +119,19 @@ fn read(mut connection: TcpStream) -> (u16, String, String) {
 }
 
 /// The last message in a body, be it JSON, events or chunks of those.
-fn message_in(body: &str) -> Value {
+pub(crate) fn message_in(body: &str) -> Value {
     let lines = body.lines().map(|line| line.strip_prefix("data:").unwrap_or(line).trim());
     let message = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()).rfind(Value::is_object);
     message.unwrap_or_else(|| panic!("no message in {body:?}"))
 }
 
-fn with_json<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+pub(crate) fn with_json<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let mut all = vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
     all.extend_from_slice(headers);
     all
 }
 
-fn session_headers(session: &str) -> [(&str, &str); 2] {
+pub(crate) fn session_headers(session: &str) -> [(&str, &str); 2] {
     [("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")]
 }
 
@@ -183,7 +183,7 @@ fn it_serves_until_it_is_told_to_end_and_forgets_sessions_with_that() {
     let (stateless, message) = stateless_call("slow", &json!({}));
     let stateless: Vec<(&str, &str)> = stateless.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let text = message.to_string();
-    let running = server.raw(&(server.head("POST", "/mcp", &with_json(&stateless), text.len()) + &text));
+    let running = server.raw((server.head("POST", "/mcp", &with_json(&stateless), text.len()) + &text).as_bytes());
     until("the running call", || server.metric("skillz_calls_running") == 1);
     let (code, stdout, stderr, took) = server.terminate();
     assert_eq!((code, stdout.as_str()), (Some(0), ""), "{stderr}");
@@ -215,7 +215,7 @@ fn others_are_let_in_only_with_the_token() {
     assert_eq!(server.request("GET", "/health", &[], "").0, 200);
     assert_eq!(server.request("GET", "/metrics", &[], "").0, 401);
     let rebound = "POST /mcp HTTP/1.1\r\nhost: evil.test\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    assert_eq!(read(server.raw(rebound)).0, 403);
+    assert_eq!(read(server.raw(rebound.as_bytes())).0, 403);
     let (code, _, stderr, _) = server.terminate();
     assert!(code == Some(0) && !stderr.contains("hunter2"), "{stderr}");
 }
@@ -228,7 +228,7 @@ fn what_one_session_asks_for_reaches_no_other() {
     let (asking, other) = (server.open(), server.open());
     let stream = |session: &str| {
         let headers = [&[("accept", "text/event-stream")], &session_headers(session)[..]].concat();
-        BufReader::new(server.raw(&server.head("GET", "/mcp", &headers, 0)))
+        BufReader::new(server.raw(server.head("GET", "/mcp", &headers, 0).as_bytes()))
     };
     let (mut asked, mut told) = (stream(&asking), stream(&other));
     for reader in [&mut asked, &mut told] {
@@ -270,19 +270,20 @@ fn two_thousand_clients_that_leave_without_goodbye_leave_nothing_behind() {
         for index in 0..count {
             // Most of them at the beginning, some in the middle of a call.
             let bytes = if index % 50 == 0 { &waits } else { [&begins, &listens, &half][index % 3] };
-            drop(server.raw(bytes));
+            drop(server.raw(bytes.as_bytes()));
         }
         until("the end of their connections", || server.metric("skillz_http_connections ") <= 1);
         until("the end of their streams", || server.metric("skillz_http_sessions{route=\"/sse\"}") == 0);
         until("the end of their calls", || server.metric("skillz_calls_running") == 0);
         until("the end of their sessions", || server.metric("skillz_http_sessions{route=\"/mcp\"}") <= 256);
     };
-    // What is made once, such as pools, is there after the first of them.
-    leave(600);
+    // What is made once, and what the allocator keeps for the next of them, is there after the first time.
+    leave(2_000);
     let (descriptors, threads, memory) = (server.file_descriptors(), server.threads(), resident_bytes(server.process.id()));
     leave(2_000);
-    until("closed descriptors", || server.file_descriptors() <= descriptors + 2);
-    until("ended threads", || server.threads() <= threads + 2);
+    // Databases and pools come and go with their own clocks; clients would leave hundreds.
+    until("closed descriptors", || server.file_descriptors() <= descriptors + 16);
+    until("ended threads", || server.threads() <= threads + 8);
     let grown = resident_bytes(server.process.id()).saturating_sub(memory);
     assert!(grown < 16 << 20, "the memory grew by {grown} bytes");
     server.terminate();

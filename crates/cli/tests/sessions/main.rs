@@ -15,6 +15,7 @@ mod arguments;
 mod commands;
 mod crash;
 mod doctor;
+mod fuzz;
 mod http;
 mod importing;
 mod install;

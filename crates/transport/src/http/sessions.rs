@@ -34,8 +34,12 @@ const DROPPED_FOR: Duration = Duration::from_mins(2);
 const IDLE_FOR: Duration = Duration::from_mins(30);
 /// Most sessions without a stream; beyond it the longest idle ones end.
 const STREAMLESS: usize = 256;
+/// How long a session is kept beyond that: its client may be about to open its stream.
+const OPENING_FOR: Duration = Duration::from_secs(2);
+/// Most sessions without a stream, however young; each takes some 70 kB.
+const CROWD: usize = 4 * STREAMLESS;
 /// Pause between two looks at idle sessions.
-const SWEEP: Duration = Duration::from_secs(10);
+const SWEEP: Duration = Duration::from_secs(5);
 /// How long finished answers are kept for clients that lost their stream and resume it.
 const RESUMABLE_FOR: Duration = Duration::from_secs(10);
 
@@ -88,12 +92,17 @@ impl Sessions {
             loop {
                 tokio::time::sleep(SWEEP).await;
                 let Some(sessions) = sessions.upgrade() else { return };
-                for id in sessions.idle() {
-                    tracing::debug!(session = %id, "the session ends: its client stays away");
-                    let _ = sessions.close_session(&id).await;
-                }
+                sessions.end_idle().await;
             }
         })));
+    }
+
+    /// Ends sessions whose time is over.
+    async fn end_idle(&self) {
+        for id in self.idle() {
+            tracing::debug!(session = %id, "the session ends: its client stays away");
+            let _ = self.close_session(&id).await;
+        }
     }
 
     /// Sessions whose time is over.
@@ -103,7 +112,12 @@ impl Sessions {
         streamless.sort_by_key(|(_, session)| std::cmp::Reverse(session.last));
         let over = |index: usize, session: &Watched| {
             let kept_for = if session.had_standing_stream { DROPPED_FOR } else { IDLE_FOR };
-            index >= STREAMLESS || session.last.elapsed() >= kept_for
+            session.last.elapsed()
+                >= match index {
+                    0..STREAMLESS => kept_for,
+                    STREAMLESS..CROWD => OPENING_FOR,
+                    _ => Duration::ZERO,
+                }
         };
         streamless
             .iter()
@@ -165,6 +179,10 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         self.start_sweeping();
+        // Those who open one after the other and leave must not pile up until the next look.
+        if self.count() > 2 * STREAMLESS {
+            self.end_idle().await;
+        }
         let (id, transport) = self.inner.create_session().await?;
         let session = Watched { streams: 0, had_standing_stream: false, last: Instant::now(), unanswered: HashSet::new() };
         self.lock().insert(SessionId::clone(&id), session);

@@ -235,6 +235,24 @@ fn a_slow_head_and_a_half_body_hold_nobody_up() {
 }
 
 #[test]
+fn whoever_never_finishes_is_cut_after_half_a_minute() {
+    let server = Server::start();
+    let unfinished: [(&[u8], &str); 3] = [
+        (b"", ""),
+        (b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-le", ""),
+        (b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{\"half\":", "HTTP/1.1 408 "),
+    ];
+    let connections = unfinished.map(|(bytes, expected)| (server.raw(bytes), expected));
+    for (mut connection, expected) in connections {
+        // The wait for the end has a deadline of its own.
+        let mut rest = String::new();
+        let _ = connection.read_to_string(&mut rest);
+        assert!(rest.starts_with(expected) && rest.is_empty() == expected.is_empty(), "{rest}");
+    }
+    server.until(|| server.metric("skillz_http_connections ") <= 1);
+}
+
+#[test]
 fn clients_that_leave_without_goodbye_leave_nothing_behind() {
     let server = Server::start();
     for _ in 0..300 {
