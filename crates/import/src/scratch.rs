@@ -3,10 +3,14 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use skillz_tool::ToolError;
 use tempfile::TempDir;
+
+/// A folder this old belongs to a process that was killed: no import takes nearly as long.
+const ABANDONED: Duration = Duration::from_hours(1);
 
 /// A private folder; dropping it removes it, and the folders above that are empty then.
 #[derive(Debug)]
@@ -20,6 +24,7 @@ impl Scratch {
     pub(crate) fn make(above: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| ToolError::internal(format!("The folder `{}` cannot be made: {error}", above.display()));
         fs::create_dir_all(above).map_err(failed)?;
+        sweep(above);
         let folder = tempfile::Builder::new().prefix("import-").tempdir_in(above).map_err(failed)?;
         Ok(Self { folder: Some(folder), above: above.to_owned() })
     }
@@ -38,6 +43,19 @@ impl Scratch {
     }
 }
 
+/// Removes what killed processes left behind.
+fn sweep(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        if age.is_some_and(|age| age > ABANDONED)
+            && let Err(error) = fs::remove_dir_all(entry.path())
+        {
+            tracing::debug!(folder = %entry.path().display(), %error, "what an import left behind could not be removed");
+        }
+    }
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.folder.take());
@@ -47,5 +65,29 @@ impl Drop for Scratch {
         {
             let _ = fs::remove_dir(cache);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_behind_and_what_was_is_swept() {
+        let cache = tempfile::tempdir().unwrap();
+        let above = cache.path().join("cache").join("imports");
+        let old = above.join("import-old");
+        fs::create_dir_all(&old).unwrap();
+        fs::File::open(&old).unwrap().set_modified(SystemTime::now() - 2 * ABANDONED).unwrap();
+        let recent = above.join("import-recent");
+        fs::create_dir(&recent).unwrap();
+        let scratch = Scratch::make(&above).unwrap();
+        fs::write(scratch.folder("files").unwrap().join("a"), "x").unwrap();
+        assert!(!old.exists() && recent.exists() && scratch.path().exists());
+        fs::remove_dir(recent).unwrap();
+        drop(scratch);
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
     }
 }

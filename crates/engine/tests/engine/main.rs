@@ -12,6 +12,7 @@ mod call;
 mod code;
 mod follow;
 mod host;
+mod import;
 mod list;
 mod pipeline;
 mod policy;
