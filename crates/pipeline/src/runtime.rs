@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 use skillz_tool::{CallClock, Draft, ErrorKind, Host, Prepared, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
 
 use crate::{
@@ -35,7 +36,7 @@ impl PipelineRuntime {
         let clock = call.clock.clone();
         let name = call.tool.name.clone();
         tokio::select! {
-            run = run(&pipeline, call.arguments, &*host) => Ok(run),
+            run = run(&pipeline, with_defaults(call.arguments, &call.tool), &*host) => Ok(run),
             () = time_is_up(&clock) => {
                 let limit_ms = clock.limit().as_millis();
                 let message = format!("The pipeline `{name}` ran longer than its limit of {limit_ms} ms and was stopped");
@@ -89,6 +90,17 @@ impl ToolRuntime for PipelineRuntime {
             read.remove(tool.name.as_str());
         }
     }
+}
+
+/// The arguments, and the schema's `default` for each property that is not among them: no step could fill it in.
+fn with_defaults(mut arguments: Map<String, Value>, tool: &Tool) -> Map<String, Value> {
+    let properties = tool.input_schema.as_value().get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        if let Some(default) = schema.get("default").filter(|_| !arguments.contains_key(name)) {
+            arguments.insert(name.clone(), default.clone());
+        }
+    }
+    arguments
 }
 
 fn no_steps(name: &str) -> ToolError {

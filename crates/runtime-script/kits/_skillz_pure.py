@@ -12,13 +12,16 @@ import re
 import types
 
 # Modules without state of their own. What is used of them is looked at, too: see `_is_harmless`.
-MODULES = {"base64", "binascii", "dataclasses", "datetime", "difflib", "enum", "hashlib", "html", "itertools", "json", "math", "re",
-           "statistics", "string", "textwrap", "typing", "unicodedata"}
+MODULES = {"base64", "binascii", "datetime", "difflib", "hashlib", "html", "itertools", "json", "math", "re", "statistics", "string",
+           "textwrap", "typing", "unicodedata"}
 # Parts of modules that have state elsewhere.
 PARTS = {
     "__future__": {"annotations"},
-    "collections": {"Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"},
+    "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
+    "dataclasses": {"asdict", "astuple", "dataclass", "replace"},
     "decimal": {"Decimal", "ROUND_DOWN", "ROUND_HALF_EVEN", "ROUND_HALF_UP", "ROUND_UP"},
+    # Flags keep every combination that was ever made.
+    "enum": {"Enum", "IntEnum", "StrEnum", "auto", "unique"},
     "fractions": {"Fraction"},
     "functools": {"partial", "reduce"},
     "operator": {"add", "itemgetter", "mul"},
@@ -27,7 +30,10 @@ PARTS = {
 }
 # Built-in functions that reach what outlives a call.
 FORBIDDEN = {"breakpoint", "compile", "delattr", "eval", "exec", "exit", "getattr", "globals", "help", "input", "locals", "open",
-             "quit", "setattr", "super", "vars"}
+             "quit", "setattr", "super", "type", "vars"}
+# Attributes that lead from an object to what outlives a call, or that change it.
+FORBIDDEN_ATTRIBUTES = {"RegexFlag", "Scanner", "format_map", "register"}
+FORBIDDEN_PREFIXES = ("_", "ag_", "co_", "cr_", "f_", "func_", "gi_", "tb_")
 METHOD_DECORATORS = {"classmethod", "dataclass", "property", "staticmethod"}
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, re.Pattern)
 # Where classes come from whose values cannot be changed.
@@ -89,9 +95,19 @@ def _needs_copy(value, search, module, budget):
     if kind in (tuple, frozenset):
         # All parts, without the shortcut of `any`.
         return any([_needs_copy(part, search, module, budget) for part in value])
-    if kind in PLAIN or kind.__module__ in FROZEN or isinstance(value, (type, types.BuiltinFunctionType)):
+    if kind in PLAIN or kind.__module__ in FROZEN:
         return False
-    if kind is types.ModuleType and value.__name__ in MODULES:
+    if isinstance(value, type):
+        # A class that was made by a call may hold anything.
+        if value.__module__ == module.__name__ and search.classes.get(value.__name__) != value.__qualname__:
+            raise Harmful(value.__name__)
+        return False
+    if kind is types.BuiltinFunctionType:
+        # A method keeps its object, which is not made anew.
+        if not isinstance(value.__self__, types.ModuleType):
+            raise Harmful(value.__name__)
+        return False
+    if kind is types.ModuleType and search.imports(value.__name__):
         for attribute in search.attributes_of(value, module):
             _is_harmless(getattr(value, attribute, None))
         return False
@@ -120,6 +136,7 @@ class _Search(ast.NodeVisitor):
         self._attributes = {}
         self._functions = []
         self._in_class = False
+        self.classes = {node.name: node.name for node in tree.body if isinstance(node, ast.ClassDef)}
         for statement in tree.body:
             allowed = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.Expr)
             if not isinstance(statement, allowed) or isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant):
@@ -128,6 +145,9 @@ class _Search(ast.NodeVisitor):
             if isinstance(node, ast.Import):
                 self._note_imports(node)
         self.visit(tree)
+
+    def imports(self, name):
+        return name in self._imported.values()
 
     def attributes_of(self, imported, module):
         names = [name for name, value in vars(module).items() if value is imported]
@@ -147,6 +167,10 @@ class _Search(ast.NodeVisitor):
     def visit_ImportFrom(self, node):
         names = {alias.name for alias in node.names}
         parts = PARTS.get(node.module, ())
+        for name in names:
+            _check_typing(node.module, name)
+            if name.startswith("_") or name in FORBIDDEN_ATTRIBUTES:
+                raise Harmful(name)
         if node.level or self._functions or "*" in names or not (node.module in MODULES or names <= set(parts)):
             raise Harmful(node.module)
 
@@ -163,15 +187,17 @@ class _Search(ast.NodeVisitor):
         super().generic_visit(node)
 
     def visit_Attribute(self, node):
-        if node.attr.startswith("__") or node.attr in ("register", "format_map", "gi_frame", "cr_frame", "tb_frame", "f_globals", "f_builtins"):
-            raise Harmful(node.attr)
         base = node.value
+        is_own = isinstance(base, ast.Name) and base.id == "self" and not node.attr.startswith("__")
+        if node.attr in FORBIDDEN_ATTRIBUTES or node.attr.startswith(FORBIDDEN_PREFIXES) and not is_own:
+            raise Harmful(node.attr)
+        if node.attr == "format" and not (isinstance(base, ast.Constant) and "." not in str(base.value) and "[" not in str(base.value)):
+            raise Harmful("a format that may look into objects")
         if not isinstance(node.ctx, ast.Load):
             if not (isinstance(base, ast.Name) and base.id == "self" and self._is_constructor()):
                 raise Harmful(node.attr)
         elif isinstance(base, ast.Name) and base.id in self._imported:
-            if node.attr.startswith("_"):
-                raise Harmful(node.attr)
+            _check_typing(self._imported[base.id], node.attr)
             self._attributes.setdefault(base.id, set()).add(node.attr)
             return
         self.visit(base)
@@ -206,7 +232,8 @@ class _Search(ast.NodeVisitor):
             _check_constant(default)
 
     def visit_ClassDef(self, node):
-        if self._functions or self._in_class or node.keywords:
+        bases = all(isinstance(base, (ast.Name, ast.Attribute)) for base in node.bases)
+        if self._functions or self._in_class or node.keywords or not bases:
             raise Harmful("a class of a special kind")
         for decorator in node.decorator_list:
             name = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -227,6 +254,12 @@ class _Search(ast.NodeVisitor):
         raise Harmful(type(node).__name__)
 
     visit_Global = visit_AsyncFunctionDef = visit_Await = visit_AsyncFor = visit_AsyncWith = _refuse
+
+
+def _check_typing(module, name):
+    """Functions of `typing` give annotations away, which may be anything, or keep registers."""
+    if module == "typing" and name != "cast" and not name[:1].isupper():
+        raise Harmful(name)
 
 
 def _check_constant(node):

@@ -54,7 +54,7 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     if let Some(environment) = install::ensure(runtime, &plan, &manifest, &directory, host).await? {
         fs::write(directory.join(install::LOCK_FILE), &environment.lock).map_err(|error| cannot_write("the lock", &error))?;
     }
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = plan.decision.note.map(str::to_owned).into_iter().collect();
     if plan.decision.protocol == Protocol::Function {
         let inspection = inspect(runtime, &plan, &manifest, &directory, host).await?;
         if let Some(failure) = inspection.failure {

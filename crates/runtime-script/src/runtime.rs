@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     discard::{self, EnvironmentUse, EnvironmentUses},
+    failure,
     folder::{WorkingFolder, WorkingFolders},
     install,
     interpreter::Interpreters,
@@ -177,7 +178,7 @@ impl ToolRuntime for ScriptRuntime {
             }
             _ => {}
         }
-        outcome
+        outcome.map_err(|error| if call.grants.network.is_none() { failure::with_missing_network(error) } else { error })
     }
 
     fn retire(&self, tool: &Tool) {

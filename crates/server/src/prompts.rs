@@ -33,7 +33,7 @@ static TEMPLATES: [Template; 6] = [
     Template {
         name: "create_api_tool",
         title: "Make a tool that uses an API",
-        description: "Make a tool that uses a web API, with network access to just that API",
+        description: "Make a tool that uses a web API, with the network and the key that it needs",
         arguments: &[
             required("api", "The API: its name, or the address of its documentation"),
             required("purpose", "What the tool should do"),

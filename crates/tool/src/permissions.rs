@@ -1,6 +1,11 @@
 //! What a tool's manifest asks for.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, MapAccess, SeqAccess, Visitor},
+};
 
 /// The `permissions` of a manifest. The default asks for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -21,7 +26,7 @@ pub struct Permissions {
 }
 
 /// The `network` permission: `false`, `true`, or a list of host patterns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum NetworkPermission {
     /// `true` opens the whole network, `false` none of it.
@@ -39,13 +44,11 @@ pub struct HostPattern {
 }
 
 /// One folder of `permissions.fs`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FolderPermission {
     /// An absolute path, or one that starts with `$ROOT` (each workspace root) or `$DATA` (the tool's data folder).
     pub path: String,
     /// Read only (default), or read and write.
-    #[serde(default)]
     pub mode: FolderMode,
 }
 
@@ -75,6 +78,61 @@ impl NetworkPermission {
             Self::All(all) => *all,
             Self::Hosts(hosts) => hosts.iter().any(|pattern| pattern.matches(host, port)),
         }
+    }
+}
+
+/// Read by hand, so that whoever writes it wrongly learns which host is wrong, and what there is.
+impl<'de> Deserialize<'de> for NetworkPermission {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Forms;
+
+        impl<'de> Visitor<'de> for Forms {
+            type Value = NetworkPermission;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("`network` to be true, false, or a list of hosts such as [\"api.example.com\"]")
+            }
+
+            fn visit_bool<E: de::Error>(self, all: bool) -> Result<Self::Value, E> {
+                Ok(NetworkPermission::All(all))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(sequence)).map(NetworkPermission::Hosts)
+            }
+        }
+
+        deserializer.deserialize_any(Forms)
+    }
+}
+
+/// Read by hand for the same reason.
+impl<'de> Deserialize<'de> for FolderPermission {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Fields {
+            path: String,
+            #[serde(default)]
+            mode: FolderMode,
+        }
+
+        struct Forms;
+
+        impl<'de> Visitor<'de> for Forms {
+            type Value = FolderPermission;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("each entry of `fs` to be an object such as {\"path\": \"$ROOT\", \"mode\": \"ro\"}")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let Fields { path, mode } = Fields::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(FolderPermission { path, mode })
+            }
+        }
+
+        deserializer.deserialize_any(Forms)
     }
 }
 
@@ -133,6 +191,24 @@ mod tests {
 
     fn pattern(text: &str) -> HostPattern {
         HostPattern::try_from(text.to_owned()).expect(text)
+    }
+
+    #[test]
+    fn what_is_written_wrongly_is_explained() {
+        for (text, says) in [
+            ("{\"network\": \"yes\"}", "true, false, or a list of hosts"),
+            ("{\"network\": [\"https://example.com/x\"]}", "`https://example.com/x`"),
+            ("{\"network\": [7]}", "string"),
+            ("{\"fs\": [\"/tmp\"]}", "{\"path\": \"$ROOT\", \"mode\": \"ro\"}"),
+            ("{\"fs\": [{\"path\": \"/tmp\", \"mode\": \"rx\"}]}", "rx"),
+            ("{\"fs\": [{\"folder\": \"/tmp\"}]}", "folder"),
+        ] {
+            let error = serde_json::from_str::<Permissions>(text).expect_err(text).to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        let good = "{\"network\": [\"*.example.com:443\"], \"fs\": [{\"path\": \"$DATA\", \"mode\": \"rw\"}]}";
+        let read: Permissions = serde_json::from_str(good).expect(good);
+        assert_eq!(serde_json::from_str::<Permissions>(&serde_json::to_string(&read).expect("JSON")).expect("the same"), read);
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl CompiledSchema {
         Ok(validator
             .iter_errors(value)
             .take(MOST_VIOLATIONS)
-            .map(|error| Violation { path: error.instance_path().to_string(), message: shorten(error.to_string()) })
+            .map(|error| Violation { path: error.instance_path().to_string(), message: shorten(explain(&error)) })
             .collect())
     }
 
@@ -115,6 +115,13 @@ impl CompiledSchema {
         });
         compiled.as_ref().map_err(Clone::clone)
     }
+}
+
+/// The validator's words, but with all of a choice's values: whoever chose wrongly needs them to choose again.
+fn explain(error: &jsonschema::ValidationError<'_>) -> String {
+    let jsonschema::error::ValidationErrorKind::Enum { options } = error.kind() else { return error.to_string() };
+    let options: Vec<String> = options.as_array().into_iter().flatten().map(Value::to_string).collect();
+    format!("{} is not one of {}", error.instance(), options.join(", "))
 }
 
 #[derive(Default)]

@@ -26,6 +26,8 @@ use super::signature;
 pub(crate) struct Facts {
     /// It exports `run`, or a default function.
     pub(crate) exports_run: bool,
+    /// It declares a function `run` and exports none.
+    pub(crate) hides_run: bool,
     /// It reads stdin itself.
     pub(crate) reads_stdin: bool,
     /// It is an ES module; otherwise CommonJS.
@@ -43,6 +45,7 @@ pub(crate) fn facts(source: &str, typescript: bool) -> Result<Facts, String> {
     let run = exported_run(&parsed.program);
     Ok(Facts {
         exports_run: run.is_some(),
+        hides_run: run.is_none() && function_named(&parsed.program, "run").is_some(),
         reads_stdin: seen.reads_stdin,
         is_module: parsed.is_module || seen.awaits_at_top_level,
         input_schema: run.flatten().and_then(|parameters| signature::input_schema(parameters, &parsed.program)),

@@ -2,6 +2,7 @@
 //!
 //! Everything is read off manifest and source; nothing is run and no program is looked for.
 
+mod advice;
 pub(crate) mod javascript;
 pub(crate) mod python;
 mod signature;
@@ -31,6 +32,8 @@ pub(crate) struct Decision {
     pub(crate) is_module: bool,
     /// A schema read off the source, where it says anything (JavaScript and TypeScript; Python tells it itself).
     pub(crate) input_schema: Option<Value>,
+    /// What whoever wrote the script may have meant otherwise.
+    pub(crate) note: Option<&'static str>,
 }
 
 /// Commands that can keep a worker of a language; others, such as `uv run`, start anew for each call.
@@ -59,14 +62,20 @@ pub(crate) fn decide(manifest: &Manifest, source: &[u8]) -> Result<Decision, Too
         (None, None) => "main".to_owned(),
     };
     let protocol = protocol(manifest, name, language, &text, &facts)?;
-    Ok(Decision { entry_file, command, language, protocol, is_module: facts.is_module, input_schema: facts.input_schema })
+    let is_decided_here = manifest.protocol.is_none() && protocol == Protocol::Process;
+    let note = if is_decided_here { advice::note(language, &text, &facts) } else { None };
+    Ok(Decision { entry_file, command, language, protocol, is_module: facts.is_module, input_schema: facts.input_schema, note })
 }
 
 /// The command as words: the manifest's, else by extension and `#!` line, else `python3`, or `node` for what can only
 /// be JavaScript; none for a compiled program.
 fn command(manifest: &Manifest, extension: Option<&str>, text: &str, source: &[u8]) -> Result<Vec<String>, ToolError> {
     if let Some(interpreter) = &manifest.interpreter {
-        let words = shebang::split_words(interpreter);
+        let words = match interpreter.trim() {
+            // Names of the language, for which there is no command.
+            "javascript" | "js" | "typescript" | "ts" => vec!["node".to_owned()],
+            _ => shebang::split_words(interpreter),
+        };
         if words.is_empty() && !interpreter.is_empty() {
             return Err(ToolError::invalid("The `interpreter` is blank; name a command such as `python3`, or leave it out"));
         }
@@ -199,6 +208,7 @@ mod tests {
             (Some("node"), None, "export function run(a: string) {}", "node", "main.ts", Function),
             (Some("node"), None, "export function run() { process.stdin.read() }", "node", "main.mjs", Process),
             (Some("deno"), None, "export default (a: { b: number }) => a", "deno", "main.ts", Function),
+            (Some("typescript"), None, "export function run(a: string) {}", "node", "main.ts", Function),
             (Some("tsx"), None, "export function run() {}", "tsx", "main.mjs", Process),
             (Some("uv run"), None, "def run(): ...", "uv run", "main.py", Process),
             (Some("made-up"), None, "x", "made-up", "main", Process),

@@ -27,6 +27,11 @@ async fn a_second_call_finds_what_the_first_one_found() {
         "import os\ndef run():\n    os.environ['N'] = os.environ.get('N', '') + 'x'\n    return os.environ['N']",
         "import os\ndef run():\n    open('left', 'a').write('x')\n    return [os.path.getsize('left'), os.listdir('.')]",
         "import itertools\nC = itertools.count()\ndef run(): return next(C)",
+        "L = [0]\nA = L.append\nC = L.copy\ndef run():\n    A(1)\n    return C()",
+        "SEEN = []\nremember = SEEN.append\ndef run():\n    remember(1)\n    return len(SEEN)",
+        "import re\nN = re.compile('a').scanner('aaaa').search\ndef run(): return bool(N())",
+        "import os\ndef run():\n    found = os.path.exists('/tmp/left')\n    open('/tmp/left', 'w').write('x')\n    return found",
+        "import os\ndef run():\n    found = os.path.exists('/dev/shm/left')\n    open('/dev/shm/left', 'w').write('x')\n    return found",
         "def run():\n    run.n = getattr(run, 'n', 0) + 1\n    return run.n",
     ]
     .into_iter()
