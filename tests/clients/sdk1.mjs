@@ -31,6 +31,7 @@ const start = async () => {
   return {
     reports: true,
     asks: true,
+    scripts: true,
     list: async () => (await client.listTools()).tools,
     call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, { timeout: 200_000, ...options }),
     resources: async () => (await client.listResources()).resources,
@@ -48,4 +49,4 @@ const start = async () => {
   };
 };
 
-await tour(start, { compiles: way === "stdio" });
+await tour(start);

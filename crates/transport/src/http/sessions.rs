@@ -100,8 +100,11 @@ impl Sessions {
     /// Ends sessions whose time is over.
     async fn end_idle(&self) {
         for id in self.idle() {
-            tracing::debug!(session = %id, "the session ends: its client stays away");
-            let _ = self.close_session(&id).await;
+            // While others were ended its client may have come back.
+            if self.lock().get(&id).is_some_and(|session| session.streams == 0) {
+                tracing::debug!(session = %id, "the session ends: its client stays away");
+                let _ = self.close_session(&id).await;
+            }
         }
     }
 
@@ -154,17 +157,22 @@ impl Sessions {
         runtime.spawn(async move {
             tokio::time::sleep(LOST_AFTER).await;
             let Some(sessions) = sessions.upgrade() else { return };
-            let lost = sessions.lock().get(&id).is_some_and(|session| session.streams == 0);
-            if lost {
-                sessions.cancel_unanswered(&id).await;
-            }
+            // Looked at and taken in one step: a request that comes now has a stream and is not lost.
+            let lost = sessions.take_unanswered(&id, |session| session.streams == 0);
+            sessions.cancel(&id, lost).await;
         });
     }
 
-    /// Cancels what still runs, as if the client had said so.
-    async fn cancel_unanswered(&self, id: &SessionId) {
-        let unanswered = self.lock().get_mut(id).map(|session| std::mem::take(&mut session.unanswered)).unwrap_or_default();
-        for request in unanswered {
+    /// Requests that are not answered yet, which are forgotten with that, if the session is as it has to be.
+    fn take_unanswered(&self, id: &SessionId, fits: impl Fn(&Watched) -> bool) -> HashSet<RequestId> {
+        let mut watched = self.lock();
+        let session = watched.get_mut(id).filter(|session| fits(session));
+        session.map(|session| std::mem::take(&mut session.unanswered)).unwrap_or_default()
+    }
+
+    /// Cancels requests, as if the client had said so.
+    async fn cancel(&self, id: &SessionId, requests: HashSet<RequestId>) {
+        for request in requests {
             let reason = Some("The client is gone".to_owned());
             let cancelled = CancelledNotification::new(CancelledNotificationParam::new(Some(request), reason));
             let message = ClientJsonRpcMessage::notification(ClientNotification::CancelledNotification(cancelled));
@@ -203,7 +211,7 @@ impl SessionManager for Sessions {
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         // The SDK lets handlers finish first; a client that ends its session wants them to stop.
-        self.cancel_unanswered(id).await;
+        self.cancel(id, self.take_unanswered(id, |_| true)).await;
         self.lock().remove(id);
         self.inner.close_session(id).await
     }
