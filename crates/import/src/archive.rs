@@ -11,7 +11,7 @@ use skillz_tool::{ErrorKind, ToolError};
 
 use crate::{
     download::hexadecimal,
-    error::too_large,
+    error::{refused, too_large},
     limits,
     unpack::{Links, UnpackError, unpack},
 };
@@ -42,7 +42,12 @@ pub(crate) fn folder_in(root: &Path, path: Option<&Path>, shown: &str) -> Result
 /// SHA-256 of a file, in hexadecimal; refuses what is too large. Blocks.
 pub(crate) fn hash(file: &Path, shown: &str) -> Result<String, ToolError> {
     let failed = |error: io::Error| ToolError::new(ErrorKind::NotFound, format!("`{shown}` cannot be read: {error}"));
-    if fs::metadata(file).map_err(failed)?.len() > limits::BYTES {
+    let metadata = fs::metadata(file).map_err(failed)?;
+    // A device or a pipe may never end.
+    if !metadata.is_file() {
+        return Err(refused(format!("`{shown}` is neither a file nor a folder")));
+    }
+    if metadata.len() > limits::BYTES {
         return Err(too_large(&format!("`{shown}`")));
     }
     let mut hasher = Sha256::new();

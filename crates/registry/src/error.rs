@@ -81,7 +81,7 @@ impl RegistryError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Exists { .. } => {
-                Some("Pass `overwrite: true` to publish a new version of it, or choose another name".to_owned())
+                Some("Look at it; sent again with `overwrite: true`, yours becomes the next version of it".to_owned())
             }
             Self::Conflict { name, .. } => Some(format!(
                 "Look at it with `version(action: \"list\", tool_name: \"{name}\")` and try again if your change is still wanted"

@@ -140,6 +140,27 @@ def notify(descriptor, method, params):
     write_all(descriptor, json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
 
 
+# Where a call of a confined tool can leave something for the next one, besides its working folder.
+TEMPORARY = ("/tmp", "/dev/shm")
+SHARED_MEMORY = ("/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/sysvipc/sem")
+
+
+def temporary_names():
+    return [sorted(os.listdir(folder)) if os.path.isdir(folder) else [] for folder in TEMPORARY]
+
+
+def shares_memory():
+    """Whether there is System V shared memory, a queue or a semaphore: each file begins with a line of headings."""
+    for path in SHARED_MEMORY:
+        try:
+            with open(path) as file:
+                if len(file.readlines()) > 1:
+                    return True
+        except OSError:
+            pass
+    return False
+
+
 libc = None
 
 
@@ -194,6 +215,7 @@ class Parent:
         self._binder = None
         self._shared = None
         self._past = []
+        self._temporary = temporary_names() if options.get("is_confined") else None
 
     def _load(self):
         module = load(self._entry)
@@ -234,6 +256,9 @@ class Parent:
             current.close()
             self._past = [pid for pid in self._past + [current.pid] if self._reap(pid) is None]
             self._empty_folder()
+            if self._temporary is not None and (temporary_names() != self._temporary or shares_memory()):
+                # They go with the sandbox: the server starts a new worker.
+                os._exit(0)
 
     def _until_done(self, current, spare, woken):
         """Waits until the call's child is done or dead. Gives the spare child, a new one if it died meanwhile."""

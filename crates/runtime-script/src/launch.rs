@@ -23,6 +23,8 @@ pub(crate) struct Site<'a> {
     pub(crate) kit: &'a Kit,
     pub(crate) environment: Option<&'a Environment>,
     pub(crate) stage: Option<&'a Stage>,
+    /// Whether temporary folders and shared memory belong to the process alone.
+    pub(crate) is_confined: bool,
 }
 
 impl Site<'_> {
@@ -46,7 +48,7 @@ impl Site<'_> {
     pub(crate) fn worker(&self, call: &ToolCall, folder: &WorkingFolder, mode: &str) -> Result<Command, ToolError> {
         let mut command = self.command(call, folder)?;
         command.limits.max_processes = command.limits.max_processes.map(|most| most.saturating_add(WORKER_PROCESSES));
-        let options = json!({"entry": self.entry(), "mode": mode}).to_string();
+        let options = json!({"entry": self.entry(), "mode": mode, "is_confined": self.is_confined}).to_string();
         if self.plan.decision.language == Language::Python {
             self.add_interpreter_arguments(&mut command);
             command.arguments.pop();

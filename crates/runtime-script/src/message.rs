@@ -81,6 +81,16 @@ pub(crate) fn parse(line: &[u8]) -> Line {
     }
 }
 
+/// What is wrong with a line that is meant as the reply to the call and is no JSON.
+pub(crate) fn broken_reply(line: &[u8]) -> Option<serde_json::Error> {
+    let line = line.trim_ascii();
+    let is_meant = line.starts_with(b"{") && contains(line, b"\"jsonrpc\"") && contains(line, b"\"id\"");
+    if !is_meant || !(contains(line, b"\"result\"") || contains(line, b"\"error\"")) {
+        return None;
+    }
+    serde_json::from_slice::<Value>(line).err()
+}
+
 fn reply(result: Option<Value>, error: Option<Value>, spent: bool) -> Line {
     let result = match (error, result) {
         (Some(Value::Null) | None, Some(result)) => Ok(result),

@@ -141,7 +141,8 @@ async fn inspect(
     let hash = format!("draft {:?}", std::time::SystemTime::now());
     let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), hash);
     let Place { environment, stage, .. } = runtime.place(plan, &tool, host).await?;
-    let site = Site { plan, kit: &runtime.kit, environment: environment.as_ref(), stage: stage.as_ref() };
+    let (installed, staged) = (environment.as_ref(), stage.as_ref());
+    let site = Site { plan, kit: &runtime.kit, environment: installed, stage: staged, is_confined: runtime.is_confined() };
     let folder = runtime.folder()?;
     let limits = EffectiveLimits { timeout: LOAD_TIME, ..EffectiveLimits::with_memory_mb(1024) }.asked(&manifest.limits);
     let call = ToolCall {

@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
             return self.replied(reply);
         }
         let error = match ended {
-            Ended::Exited(Exit::Code(0)) => return Ok(self.printed_outcome()),
+            Ended::Exited(Exit::Code(0)) => return self.printed_outcome(),
             Ended::Exited(exit) => failure::ended(name, exit, limits),
             Ended::TimedOut => failure::timed_out(name, limits),
             Ended::TooMuchOutput => failure::too_much_output(name, limits),
@@ -279,11 +279,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn printed_outcome(&mut self) -> ToolOutcome {
+    fn printed_outcome(&mut self) -> Result<ToolOutcome, ToolError> {
+        if let Some(error) = self.printed.split(|byte| *byte == b'\n').find_map(message::broken_reply) {
+            let name = self.call.tool.name.as_str();
+            return Err(ToolError::failed(format!("`{name}` printed a reply that is not valid JSON: {error}"))
+                .with_output(String::from_utf8_lossy(&self.printed))
+                .with_hint("Print the reply with a JSON library; JSON has no NaN and no Infinity"));
+        }
         if self.printed.trim_ascii().is_empty()
             && let Some(value) = self.conversation.streamed()
         {
-            return self.noted(Output::Value(value));
+            return Ok(self.noted(Output::Value(value)));
         }
         let text = match String::from_utf8(std::mem::take(&mut self.printed)) {
             Ok(text) => text,
@@ -292,7 +298,7 @@ impl<'a> Run<'a> {
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             }
         };
-        self.noted(Output::Printed(text))
+        Ok(self.noted(Output::Printed(text)))
     }
 
     fn noted(&self, output: Output) -> ToolOutcome {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use skillz_environments::Environment;
+use skillz_sandbox::SandboxKind;
 use skillz_tool::{Draft, ErrorKind, Host, Prepared, Protocol, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
 use tokio::sync::Semaphore;
 
@@ -88,6 +89,10 @@ impl ScriptRuntime {
         stage.map(Some).map_err(|error| ToolError::failed(format!("`{}` could not be prepared: {error}", tool.name)))
     }
 
+    pub(crate) fn is_confined(&self) -> bool {
+        cfg!(target_os = "linux") && self.settings.launcher.sandbox() != SandboxKind::None
+    }
+
     pub(crate) fn folder(&self) -> Result<WorkingFolder, ToolError> {
         self.folders.create().map_err(|error| cannot_write("a working folder", &error))
     }
@@ -97,7 +102,8 @@ impl ScriptRuntime {
             let _installs = call.clock.pause();
             self.place(plan, &call.tool, &**host).await?
         };
-        let site = Site { plan, kit: &self.kit, environment: place.environment.as_ref(), stage: place.stage.as_ref() };
+        let (environment, stage) = (place.environment.as_ref(), place.stage.as_ref());
+        let site = Site { plan, kit: &self.kit, environment, stage, is_confined: self.is_confined() };
         match plan.decision.protocol {
             Protocol::Process => self.call_process(&site, call, Arc::clone(host)).await,
             Protocol::Function => self.call_function(&site, call, Arc::clone(host)).await,

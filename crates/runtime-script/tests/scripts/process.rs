@@ -195,3 +195,14 @@ async fn the_environment_is_clean_and_the_folder_private() {
         assert!(!names.contains("CARGO") && !names.contains("SSL"), "{names}");
     }
 }
+
+#[tokio::test]
+async fn a_reply_that_is_no_json_is_a_failure_that_says_so() {
+    let bench = Bench::new();
+    for result in ["{\"a\":NaN}", "1e999", "{", "[1,]"] {
+        let code = format!("echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}'");
+        let tool = bench.register(script("broken", "bash", &code)).await;
+        let error = bench.run(&tool, json!({})).await.unwrap_err();
+        assert!(error.text().contains("not valid JSON"), "{result}: {error}");
+    }
+}
