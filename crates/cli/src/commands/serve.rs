@@ -5,9 +5,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use skillz_config::Transport;
 use skillz_server::{Activity, ClientOrigin, SkillzServer};
-use skillz_transport::HttpSettings;
+use skillz_transport::{HttpError, HttpSettings};
 
-use crate::{context::Context, wire};
+use crate::{
+    context::Context,
+    report::{Failure, Status},
+    wire,
+};
 
 /// Threads for messages and the engine; guests, databases and scripts have threads and processes of their own.
 const THREADS: usize = 2;
@@ -59,11 +63,20 @@ async fn serve(context: Context, serves: Serves) -> anyhow::Result<()> {
                 allowed_origins: settings.http.allowed_origins.clone(),
                 metrics: Some(std::sync::Arc::new(move || counted.metrics())),
             };
-            skillz_transport::serve_http(move || server.with_session(ClientOrigin::Remote), http).await?;
+            skillz_transport::serve_http(move || server.with_session(ClientOrigin::Remote), http).await.map_err(explain)?;
         }
     }
     ending.await;
     Ok(())
+}
+
+/// What the operator can mend is wrong use, and no fault of the server.
+fn explain(error: HttpError) -> anyhow::Error {
+    match error {
+        HttpError::TokenRequired { .. } => Failure::new(Status::Refused, error.to_string()).into(),
+        HttpError::BadToken => Failure::wrong_use(error.to_string()).into(),
+        other => other.into(),
+    }
 }
 
 /// Lets go of memory whenever nobody needs it.

@@ -202,7 +202,7 @@ fn others_are_let_in_only_with_the_token() {
     let home = Home::new();
     let elsewhere = ["--transport", "http", "--host", "0.0.0.0", "--port", "0"];
     let (code, stdout, stderr) = Run::new(skillz(), &home).arguments(&elsewhere).output();
-    assert!(code != 0 && stdout.is_empty() && stderr.contains("SKILLZ_AUTH_TOKEN"), "{code} {stderr}");
+    assert!(code == 4 && stdout.is_empty() && stderr.contains("SKILLZ_AUTH_TOKEN"), "{code} {stderr}");
 
     let run = Run::new(skillz(), &home).arguments(&["--transport", "http", "--port", "0"]);
     let server = HttpServer::run(run.variable("SKILLZ_AUTH_TOKEN", "hunter2-of-the-test"));

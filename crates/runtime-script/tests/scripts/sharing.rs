@@ -3,6 +3,8 @@
 use std::{path::Path, process::Command};
 
 use serde_json::json;
+use skillz_runtime_script::ScriptBounds;
+use skillz_sandbox::SandboxKind;
 
 use crate::support::{Bench, script, value};
 
@@ -16,7 +18,8 @@ fn only_harmless_modules_let_calls_share_a_process() {
 
 #[tokio::test]
 async fn a_second_call_finds_what_the_first_one_found() {
-    let bench = Bench::new();
+    // Unconfined calls see the machine's own temporary folders.
+    let bench = Bench::with(ScriptBounds::default(), SandboxKind::Auto);
     for (index, code) in [
         "X = [1]\ndef run(): X.append(2); return len(X)",
         "X = {'a': [1]}\ndef run(): X['a'].append(2); X['b'] = 1; return [len(X), len(X['a'])]",

@@ -136,7 +136,7 @@ fn failures_of_built_ins_say_cause_and_fix() {
         ("version", json!({"action": "list"}), vec!["tool_name"]),
         ("services", json!({"action": "list"}), vec!["not there yet"]),
         ("import_tool", json!({"source": "x"}), vec!["nothing to fetch sources with"]),
-        ("import_mcp", json!({"name": "x"}), vec!["not there yet"]),
+        ("import_mcp", json!({"name": "x"}), vec!["cannot import other servers"]),
     ] {
         let failure = client.failure(name, arguments.clone());
         for part in parts {
