@@ -16,7 +16,7 @@ use skillz_tool::{ErrorKind, FetchProgress, FetchRequest, Fetched, SourceFetcher
 use crate::{
     archive,
     download::Downloader,
-    error::too_slow,
+    error::{refused, too_slow},
     gist,
     git::Git,
     limits,
@@ -172,6 +172,10 @@ impl Shared {
             }
             return folder(&found, path, &shown);
         }
+        // A device or a pipe may never end, and opening one may wait for ever.
+        if !found.is_file() {
+            return Err(refused(format!("`{shown}` is neither a file nor a folder")));
+        }
         let name = found.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         let above = found.parent();
         // One file of a tool is not the tool: its folder is.
@@ -279,15 +283,17 @@ fn is_repository(folder: &Path) -> bool {
 /// since in somebody's repository it would do as its configuration says.
 fn head_of(folder: &Path) -> Option<String> {
     let git = folder.join(".git");
-    let head = fs::read_to_string(git.join("HEAD")).ok()?;
+    let read =
+        |file: PathBuf| file.symlink_metadata().ok().filter(fs::Metadata::is_file).and_then(|_| fs::read_to_string(file).ok());
+    let head = read(git.join("HEAD"))?;
     let is_commit = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some(reference) = head.trim().strip_prefix("ref: ") else {
         return Some(head.trim().to_owned()).filter(|head| is_commit(head));
     };
     let plain = Path::new(reference).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    let loose = fs::read_to_string(git.join(reference)).ok().filter(|_| plain).map(|commit| commit.trim().to_owned());
+    let loose = read(git.join(reference)).filter(|_| plain).map(|commit| commit.trim().to_owned());
     let packed = || {
-        let packed = fs::read_to_string(git.join("packed-refs")).ok()?;
+        let packed = read(git.join("packed-refs"))?;
         packed.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' ').map(str::to_owned))
     };
     loose.or_else(packed).filter(|commit| is_commit(commit))

@@ -9,10 +9,12 @@ use std::{
 use skillz_tool::ToolError;
 use tempfile::TempDir;
 
-/// A folder this old belongs to a process that was killed: no import takes nearly as long.
-const ABANDONED: Duration = Duration::from_hours(1);
+/// A folder this old belongs to a process that was killed: building and trying out all tools of a set takes nowhere near as long.
+const ABANDONED: Duration = Duration::from_hours(24);
+/// Other imports that may take the folder away just as this one wants to use it.
+const TRIES: usize = 8;
 
-/// A private folder; dropping it removes it, and the folders above that are empty then.
+/// A private folder; dropping it removes it, and the folder above if that is empty then.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: Option<TempDir>,
@@ -23,10 +25,17 @@ impl Scratch {
     /// Makes one in `above`, which is made too.
     pub(crate) fn make(above: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| ToolError::internal(format!("The folder `{}` cannot be made: {error}", above.display()));
-        fs::create_dir_all(above).map_err(failed)?;
-        sweep(above);
-        let folder = tempfile::Builder::new().prefix("import-").tempdir_in(above).map_err(failed)?;
-        Ok(Self { folder: Some(folder), above: above.to_owned() })
+        let mut tries = 0;
+        loop {
+            fs::create_dir_all(above).map_err(failed)?;
+            sweep(above);
+            match tempfile::Builder::new().prefix("import-").tempdir_in(above) {
+                Ok(folder) => return Ok(Self { folder: Some(folder), above: above.to_owned() }),
+                // The last import before this one has removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => tries += 1,
+                Err(error) => return Err(failed(error)),
+            }
+        }
     }
 
     /// A new folder within it.
@@ -60,11 +69,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.folder.take());
         // Goes only where nothing else lies.
-        if fs::remove_dir(&self.above).is_ok()
-            && let Some(cache) = self.above.parent()
-        {
-            let _ = fs::remove_dir(cache);
-        }
+        let _ = fs::remove_dir(&self.above);
     }
 }
 
@@ -73,6 +78,17 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+
+    #[test]
+    fn imports_that_begin_while_others_end_get_their_folder() {
+        let cache = tempfile::tempdir().unwrap();
+        let above = cache.path().join("imports");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..200).for_each(|_| drop(Scratch::make(&above).unwrap())));
+            }
+        });
+    }
 
     #[test]
     fn nothing_is_left_behind_and_what_was_is_swept() {
@@ -88,6 +104,6 @@ mod tests {
         assert!(!old.exists() && recent.exists() && scratch.path().exists());
         fs::remove_dir(recent).unwrap();
         drop(scratch);
-        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+        assert!(!above.exists());
     }
 }

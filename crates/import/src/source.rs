@@ -59,6 +59,15 @@ pub(crate) fn parse(request: &FetchRequest) -> Result<Parsed, ToolError> {
     {
         path = inner.parent().map(Path::to_owned).filter(|folder| !folder.as_os_str().is_empty());
     }
+    if let Source::Git { url, .. } = &source
+        && request.allowed_folders.is_some()
+        && !["http://", "https://", "git://"].iter().any(|scheme| url.starts_with(scheme))
+    {
+        return Err(refused(format!(
+            "`{}` is fetched with the keys of this machine's user, so clients on other machines cannot import it",
+            shown_url(url)
+        )));
+    }
     if let Source::Git { reference: Some(reference), .. } | Source::FileUrl { reference: Some(reference), .. } = &source {
         check_reference(reference)?;
     }

@@ -32,8 +32,10 @@ PARTS = {
 FORBIDDEN = {"breakpoint", "compile", "delattr", "eval", "exec", "exit", "getattr", "globals", "help", "input", "locals", "open",
              "quit", "setattr", "super", "type", "vars"}
 # Attributes that lead from an object to what outlives a call, or that change it.
-FORBIDDEN_ATTRIBUTES = {"RegexFlag", "Scanner", "format_map", "register"}
+FORBIDDEN_ATTRIBUTES = {"Formatter", "RegexFlag", "Scanner", "TextWrapper", "format_map", "get_field", "register", "vformat"}
 FORBIDDEN_PREFIXES = ("_", "ag_", "co_", "cr_", "f_", "func_", "gi_", "tb_")
+# Classes whose methods see nothing but their object when they use names with one `_`.
+PLAIN_BASES = {"Exception", "ValueError", "object"}
 METHOD_DECORATORS = {"classmethod", "dataclass", "property", "staticmethod"}
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, re.Pattern)
 # Where classes come from whose values cannot be changed.
@@ -136,6 +138,7 @@ class _Search(ast.NodeVisitor):
         self._attributes = {}
         self._functions = []
         self._in_class = False
+        self._in_plain_class = False
         self.classes = {node.name: node.name for node in tree.body if isinstance(node, ast.ClassDef)}
         for statement in tree.body:
             allowed = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.Expr)
@@ -188,7 +191,8 @@ class _Search(ast.NodeVisitor):
 
     def visit_Attribute(self, node):
         base = node.value
-        is_own = isinstance(base, ast.Name) and base.id == "self" and not node.attr.startswith("__")
+        is_own = (isinstance(base, ast.Name) and base.id == "self" and self._in_plain_class
+                  and node.attr.startswith("_") and not node.attr.startswith("__"))
         if node.attr in FORBIDDEN_ATTRIBUTES or node.attr.startswith(FORBIDDEN_PREFIXES) and not is_own:
             raise Harmful(node.attr)
         if node.attr == "format" and not (isinstance(base, ast.Constant) and "." not in str(base.value) and "[" not in str(base.value)):
@@ -247,13 +251,15 @@ class _Search(ast.NodeVisitor):
                     isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
                 raise Harmful("a statement in a class")
         self._in_class = True
+        self._in_plain_class = all(isinstance(base, ast.Name) and base.id in PLAIN_BASES for base in node.bases)
         self.generic_visit(node)
-        self._in_class = False
+        self._in_class = self._in_plain_class = False
 
     def _refuse(self, node):
         raise Harmful(type(node).__name__)
 
-    visit_Global = visit_AsyncFunctionDef = visit_Await = visit_AsyncFor = visit_AsyncWith = _refuse
+    # A class pattern reads attributes by names that are no attributes of the source.
+    visit_MatchClass = visit_Global = visit_AsyncFunctionDef = visit_Await = visit_AsyncFor = visit_AsyncWith = _refuse
 
 
 def _check_typing(module, name):

@@ -145,8 +145,36 @@ TEMPORARY = ("/tmp", "/dev/shm")
 SHARED_MEMORY = ("/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/sysvipc/sem")
 
 
-def temporary_names():
-    return [sorted(os.listdir(folder)) if os.path.isdir(folder) else [] for folder in TEMPORARY]
+# More entries than this are not looked through: the worker is taken for changed.
+MOST_ENTRIES = 1000
+
+
+def temporary_state():
+    """What lies in the temporary folders, so that a change shows; `None` where there is too much to tell."""
+    state = []
+    for folder in TEMPORARY:
+        if not os.path.isdir(folder):
+            continue
+        device = os.stat(folder).st_dev
+        pending = [folder]
+        while pending:
+            try:
+                entries = sorted(os.scandir(pending.pop()), key=lambda entry: entry.path)
+            except OSError:
+                continue
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                # What is mounted there belongs to somebody else and cannot be written to, or is the tool's own.
+                if status.st_dev != device:
+                    continue
+                state.append((entry.path, status.st_ino, status.st_mode))
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                else:
+                    state[-1] += (status.st_size, status.st_mtime_ns)
+                if len(state) > MOST_ENTRIES:
+                    return None
+    return state
 
 
 def shares_memory():
@@ -215,7 +243,7 @@ class Parent:
         self._binder = None
         self._shared = None
         self._past = []
-        self._temporary = temporary_names() if options.get("is_confined") else None
+        self._temporary = None
 
     def _load(self):
         module = load(self._entry)
@@ -239,6 +267,8 @@ class Parent:
             if threading.active_count() > 1:
                 self._begin_anew()
         become_subreaper()
+        is_confined = self._options.get("is_confined")
+        self._temporary = temporary_state() if is_confined else None
         woken, wake = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(wake, False)
@@ -256,7 +286,7 @@ class Parent:
             current.close()
             self._past = [pid for pid in self._past + [current.pid] if self._reap(pid) is None]
             self._empty_folder()
-            if self._temporary is not None and (temporary_names() != self._temporary or shares_memory()):
+            if is_confined and (self._temporary is None or temporary_state() != self._temporary or shares_memory()):
                 # They go with the sandbox: the server starts a new worker.
                 os._exit(0)
 

@@ -59,10 +59,33 @@ async fn folders_are_for_those_who_may_read_them() {
         let error = workshop.request(request(&source)).await.expect_err(&source);
         assert_eq!(error.kind, ErrorKind::Denied, "{source}: {error}");
     }
+    for source in ["git@127.0.0.1:operator/private.git", "ssh://git@127.0.0.1/operator/private.git"] {
+        let error = workshop.request(request(source)).await.expect_err(source);
+        assert_eq!(error.kind, ErrorKind::Denied, "{source}: {error}");
+        assert!(error.text().contains("keys"), "{error}");
+    }
     let error = workshop.fetch_part("tool", None, Some("none")).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotFound);
     std::os::unix::fs::symlink(workshop.path("elsewhere"), workshop.path("work/tool/out")).unwrap();
     let error = workshop.fetch_part("tool", None, Some("out")).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Denied, "{error}");
     assert_eq!(workshop.fetch("no-such-folder").await.unwrap_err().kind, ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn devices_and_pipes_are_not_waited_for() {
+    let workshop = Workshop::new();
+    workshop.write("work/x/notes.md", "nothing");
+    for pipe in ["pipe", "SKILL.md"] {
+        assert!(std::process::Command::new("mkfifo").arg(workshop.path("work/x").join(pipe)).status().unwrap().success());
+    }
+    for source in [
+        "/dev/zero".to_owned(),
+        workshop.path("work/x/pipe").display().to_string(),
+        workshop.path("work/x/SKILL.md").display().to_string(),
+    ] {
+        let fetched = tokio::time::timeout(std::time::Duration::from_secs(30), workshop.fetch(&source)).await;
+        let error = fetched.expect("an answer").expect_err(&source);
+        assert!(error.text().contains("neither a file nor a folder"), "{source}: {error}");
+    }
 }

@@ -191,8 +191,10 @@ fn a_lost_supervisor_takes_its_tree_along() {
         assert!(answer["error"].as_str().is_some_and(|error| error.contains("supervisor")), "{answer}");
         until("all are gone", || alive(&marker).is_empty());
         until("no zombie stays", || descendants(helper).iter().all(|pid| stat_field(*pid, 0).as_deref() != Some("Z")));
-        let (exit, output) = server.run(sandbox, "echo still here", &json!({}));
-        assert_eq!((exit.as_str(), output.as_str()), ("Code(0)", "still here\n"));
+        // A supervisor that was kept ready is dead too, which may show only when it is to start something.
+        until("another one starts", || {
+            server.run(sandbox, "echo still here", &json!({})) == ("Code(0)".into(), "still here\n".into())
+        });
     }
 }
 

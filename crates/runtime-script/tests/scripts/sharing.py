@@ -88,8 +88,18 @@ HARMFUL = [
     "import hashlib\ndef run(): hashlib.algorithms_available.add('x')",
     "from re import _cache\ndef run(): _cache.clear()",
     "from functools import partial\nP = partial([].append)\ndef run(): P(1)",
+    "def names(self): return self.f_globals\ndef run(): return 1",
+    "def frame(self): return self.gi_frame\ndef run(): return 1",
+    "from enum import Enum\nclass F(Enum):\n    A = 1\n    def m(self): self._member_map_['x'] = 1\ndef run(): F.A.m()",
+    "from typing import NamedTuple\nclass P(NamedTuple):\n    x: int = 1\n    def m(self): self._field_defaults['y'] = 1\ndef run(): P().m()",
+    "import string\ndef run(): string.Formatter().get_field('0.__globals__', (run,), {})[0]['x'] = 1",
+    "from string import Formatter\ndef run(): return 1",
+    "import textwrap\ndef run(): textwrap.TextWrapper.unicode_whitespace_trans[1] = 'x'",
     "X = list(range(5000))\ndef run(): return len(X)",
 ]
+
+if sys.version_info >= (3, 10):
+    HARMFUL.append("def run():\n    match run:\n        case object(__globals__=g): g['seen'] = 1")
 
 
 def examine(source):

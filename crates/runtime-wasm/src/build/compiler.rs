@@ -95,7 +95,10 @@ pub(crate) async fn run(launcher: &Launcher, run: Run<'_>) -> Result<Ran, ToolEr
         child.kill().await;
         let seconds = run.timeout.as_secs();
         return Err(ToolError::new(ErrorKind::TimedOut, format!("`{name}` did not finish within {seconds} s and was stopped"))
-            .with_hint("Look for constants or macros whose evaluation does not end, or use fewer dependencies"));
+            .with_hint(
+                "If the machine was busy, send it again. Otherwise look for constants or \
+                 macros whose evaluation does not end, or use fewer dependencies",
+            ));
     };
     let exit = exit.map_err(unavailable)?;
     if exit == Exit::MemoryLimit {

@@ -26,6 +26,9 @@ use super::{
 };
 use crate::WasmSettings;
 
+/// How much more time than a tool its crates may take: they are many, and compiled once.
+const CRATES_TAKE_LONGER: u32 = 3;
+
 /// What to build.
 pub(crate) struct RustSource<'a> {
     pub(crate) name: &'a str,
@@ -61,7 +64,7 @@ impl RustBuilder {
             directory,
             launcher.clone(),
             Arc::clone(&toolchains),
-            settings.build_timeout,
+            settings.build_timeout * CRATES_TAKE_LONGER,
             settings.build_memory_bytes,
         );
         Self {
