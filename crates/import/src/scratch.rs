@@ -14,23 +14,26 @@ const ABANDONED: Duration = Duration::from_hours(24);
 /// Other imports that may take the folder away just as this one wants to use it.
 const TRIES: usize = 8;
 
-/// A private folder; dropping it removes it, and the folder above if that is empty then.
+/// A private folder; dropping it removes it, and the folders above that were made for it and are empty then.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: Option<TempDir>,
     above: PathBuf,
+    /// Whether the folder two above, the cache, was there before: others rely on it then.
+    had_cache: bool,
 }
 
 impl Scratch {
     /// Makes one in `above`, which is made too.
     pub(crate) fn make(above: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| ToolError::internal(format!("The folder `{}` cannot be made: {error}", above.display()));
+        let had_cache = above.parent().is_some_and(Path::exists);
         let mut tries = 0;
         loop {
             fs::create_dir_all(above).map_err(failed)?;
             sweep(above);
             match tempfile::Builder::new().prefix("import-").tempdir_in(above) {
-                Ok(folder) => return Ok(Self { folder: Some(folder), above: above.to_owned() }),
+                Ok(folder) => return Ok(Self { folder: Some(folder), above: above.to_owned(), had_cache }),
                 // The last import before this one has removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => tries += 1,
                 Err(error) => return Err(failed(error)),
@@ -69,7 +72,12 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.folder.take());
         // Goes only where nothing else lies.
-        let _ = fs::remove_dir(&self.above);
+        if fs::remove_dir(&self.above).is_ok()
+            && !self.had_cache
+            && let Some(cache) = self.above.parent()
+        {
+            let _ = fs::remove_dir(cache);
+        }
     }
 }
 

@@ -284,7 +284,6 @@ fn two_thousand_clients_that_leave_without_goodbye_leave_nothing_behind() {
     // Databases and pools come and go with their own clocks; clients would leave hundreds.
     until("closed descriptors", || server.file_descriptors() <= descriptors + 16);
     until("ended threads", || server.threads() <= threads + 8);
-    let grown = resident_bytes(server.process.id()).saturating_sub(memory);
-    assert!(grown < 16 << 20, "the memory grew by {grown} bytes");
+    until("the memory as before", || resident_bytes(server.process.id()) < memory + (16 << 20));
     server.terminate();
 }
