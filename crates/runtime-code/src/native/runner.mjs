@@ -107,7 +107,7 @@ async function start(program) {
   api.start(promise);
   // Timers that are set still run, but no longer than the program may.
   const last = Date.now() + program.budget_ms - 150;
-  const hasTimers = () => process.getActiveResourcesInfo().some((name) => name === "Timeout" || name === "Immediate");
+  const hasTimers = () => (process.getActiveResourcesInfo?.() ?? []).some((name) => name === "Timeout" || name === "Immediate");
   const look = () => {
     const state = api.state();
     if (state.length > 0 && (state[0] === "failed" || Date.now() > last || !hasTimers())) end(state);

@@ -93,6 +93,10 @@ async fn tools_are_functions() {
                 ("class A:\n    def m(self):\n        return shout(text='m')\nA().m()", json!("M")),
                 ("def word_count(text):\n    return 'mine'\nword_count('x')", json!("mine")),
                 ("shout(text=shout(text='a') + 'b')", json!("AB")),
+                (
+                    "class B:\n    def create_task(self, t):\n        return t + '!'\nimport asyncio\nB().create_task('x')",
+                    json!("x!"),
+                ),
             ],
         )
         .await;

@@ -93,6 +93,14 @@ impl Facts {
         }
     }
 
+    /// Whether `asyncio` or anything of it is imported.
+    pub(crate) fn uses_asyncio(&self) -> bool {
+        let is_member = |(module, _): &(String, String)| module == "asyncio";
+        self.modules.iter().any(|module| module == "asyncio")
+            || !self.asyncio_names.is_empty()
+            || self.members.iter().any(is_member)
+    }
+
     /// The function of a module that an expression stands for, as (module, function).
     pub(crate) fn module_function<'a>(&'a self, function: &'a Expr) -> Option<(&'a str, &'a str)> {
         match function {

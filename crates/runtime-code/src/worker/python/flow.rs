@@ -105,7 +105,7 @@ impl Flow<'_> {
         }
         match &*call.func {
             // Of a `TaskGroup`, or of an event loop.
-            Expr::Attribute(method) if TASK_METHODS.contains(&method.attr.id.as_str()) => {
+            Expr::Attribute(method) if self.makes_task(method) => {
                 self.visit_as(false, &method.value);
                 self.wrapped_arguments(call, Some("_skillz_future("));
             }
@@ -124,6 +124,12 @@ impl Flow<'_> {
                 self.visit_arguments_as(false, &call.arguments);
             }
         }
+    }
+
+    /// Whether a method makes a task, and is not one of the program's own by that name.
+    fn makes_task(&self, method: &ast::ExprAttribute) -> bool {
+        let name = method.attr.id.as_str();
+        TASK_METHODS.contains(&name) && self.facts.uses_asyncio() && !self.facts.bound.contains(name)
     }
 
     fn asyncio_call(&mut self, call: &ast::ExprCall, function: &str) {

@@ -53,7 +53,7 @@ pub(crate) fn prepare(program: &Program) -> Result<Prepared, Failure> {
     let body = edits.apply(source);
 
     let mut prelude = String::new();
-    if facts.is_async || facts.modules.iter().any(|module| module == "asyncio") || !facts.asyncio_names.is_empty() {
+    if facts.is_async || facts.uses_asyncio() {
         prelude.push_str(PRELUDE_ASYNC);
     }
     if facts.uses_kit {

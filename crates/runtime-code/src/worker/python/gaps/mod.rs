@@ -152,10 +152,10 @@ impl<'a> Search<'a> {
             Some("gather") if !call.arguments.keywords.is_empty() => {
                 self.note("the embedded interpreter's `gather` takes no options");
             }
-            Some("create_task" | "ensure_future") => {
-                if !call.arguments.args.first().is_some_and(|first| self.is_tool_call(first)) {
-                    self.note("the embedded interpreter has no tasks but calls of tools");
-                }
+            Some("create_task" | "ensure_future")
+                if !call.arguments.args.first().is_some_and(|first| self.is_tool_call(first)) =>
+            {
+                self.note("the embedded interpreter has no tasks but calls of tools");
             }
             _ => {}
         }
@@ -254,11 +254,7 @@ fn captures(pattern: &Expr) -> bool {
             '\\' => drop(characters.next()),
             '[' => in_class = true,
             ']' => in_class = false,
-            '(' if !in_class => {
-                if characters.peek() != Some(&'?') || text.contains("(?P<") {
-                    return true;
-                }
-            }
+            '(' if !in_class && (characters.peek() != Some(&'?') || text.contains("(?P<")) => return true,
             _ => {}
         }
     }
