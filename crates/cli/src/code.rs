@@ -3,11 +3,11 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 use skillz_engine::{CodeLanguage, CodeRun, CodeRuntime, CodeRuntimeChoice};
 use skillz_environments::{Environments, Program};
 use skillz_process::Launcher;
-use skillz_runtime_code::{CodeRequest, CodeResult, CodeRunner, CodeSettings, Language, Runtime};
+use skillz_runtime_code::{CodeRequest, CodeRunner, CodeSettings, Language, Runtime};
 use skillz_runtime_script::{Interpreters, SearchPath};
 use skillz_tool::{Host, ToolError};
 
@@ -48,11 +48,11 @@ impl CodeRuntime for Programs {
             runtime: runtime(run.runtime),
             dependencies: run.dependencies,
             tools: run.tools,
+            excluded: run.excluded,
             limits: run.limits,
             clock: run.clock,
         };
-        let CodeResult { result, stdout, calls } = self.0.run(request, host).await?;
-        Ok(json!({"result": result, "stdout": stdout, "calls": calls}))
+        Ok(self.0.run(request, host).await?.into())
     }
 }
 

@@ -36,6 +36,8 @@ pub struct CodeRun {
     pub dependencies: Vec<String>,
     /// The tools that it may call, sorted by name.
     pub tools: Vec<Arc<Tool>>,
+    /// Names of the tools that the request leaves out.
+    pub excluded: Vec<String>,
     /// Limits in force.
     pub limits: EffectiveLimits,
     /// The run's clock, started with `limits.timeout`.
@@ -45,7 +47,8 @@ pub struct CodeRun {
 /// Runs programs that call tools.
 #[async_trait]
 pub trait CodeRuntime: Send + Sync {
-    /// Runs a program to its end: `{result, stdout, calls: [{tool, ms, ok}]}`. Dropping the future stops it.
+    /// Runs a program to its end: `{result, stdout, calls: [{tool, ms, ok}]}`, of many calls the first ones and how many
+    /// more there were, as `calls_omitted`. Dropping the future stops it.
     async fn run(&self, run: CodeRun, host: Arc<dyn Host>) -> Result<Value, ToolError>;
 }
 
@@ -55,7 +58,7 @@ impl Engine {
         let Some(runtime) = self.code() else {
             return Err(ToolError::new(ErrorKind::Unavailable, "This server cannot run code that calls tools"));
         };
-        let tools = self.tools_of_program(request.tools.as_deref())?;
+        let (tools, excluded) = self.tools_of_program(request.tools.as_deref())?;
         let limits = self.limits_of_program(request.timeout)?;
         let tree = Arc::new(CallTree::new(client));
         let place = self.queue().place(Need::Call).await;
@@ -71,7 +74,7 @@ impl Engine {
         });
         let host = Arc::new(EngineHost::of_program(self.clone(), tree, frame, request.tools));
         let CodeRequest { code, language, runtime: choice, dependencies, .. } = request;
-        let run = CodeRun { code, language, runtime: choice, dependencies, tools, limits, clock: clock.clone() };
+        let run = CodeRun { code, language, runtime: choice, dependencies, tools, excluded, limits, clock: clock.clone() };
         let span = tracing::info_span!("execute_code", ?language);
         let running = without_panic(PROGRAM_NAME, runtime.run(run, host)).instrument(span);
         let result = within_time(&clock, running, || timed_out(&clock)).await;
@@ -79,13 +82,16 @@ impl Engine {
         result
     }
 
-    fn tools_of_program(&self, only: Option<&[String]>) -> Result<Vec<Arc<Tool>>, ToolError> {
+    /// The tools that a program may call, and the names of those that it may not.
+    fn tools_of_program(&self, only: Option<&[String]>) -> Result<(Vec<Arc<Tool>>, Vec<String>), ToolError> {
         let view = self.view();
-        let Some(only) = only else { return Ok(view.offered().cloned().collect()) };
+        let Some(only) = only else { return Ok((view.offered().cloned().collect(), Vec::new())) };
         if let Some(unknown) = only.iter().find(|name| !view.callables.contains_key(name.as_str()) && *name != "list_tools") {
             return Err(self.unknown_tool(unknown));
         }
-        Ok(view.offered().filter(|tool| only.iter().any(|name| name == tool.name.as_str())).cloned().collect())
+        let (tools, others): (Vec<&Arc<Tool>>, Vec<&Arc<Tool>>) =
+            view.offered().partition(|tool| only.iter().any(|name| name == tool.name.as_str()));
+        Ok((tools.into_iter().cloned().collect(), others.into_iter().map(|tool| tool.name.to_string()).collect()))
     }
 
     fn limits_of_program(&self, timeout_seconds: Option<f64>) -> Result<EffectiveLimits, ToolError> {

@@ -5,6 +5,7 @@
 //! call goes through [`skillz_tool::Host`]. Nothing here knows how tools run or what a client is.
 #![warn(missing_docs)]
 
+mod hints;
 mod message;
 mod names;
 mod native;

@@ -30,6 +30,9 @@ pub(crate) struct Program {
     pub(crate) code: String,
     /// Identifiers of the program that are tools.
     pub(crate) tools: Vec<String>,
+    /// Whether a real interpreter may run it instead: then the embedded one only runs what it surely runs the same.
+    #[serde(default)]
+    pub(crate) may_move: bool,
     /// What is left of its time.
     pub(crate) budget_ms: u64,
     pub(crate) memory_bytes: u64,
@@ -132,6 +135,32 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) traceback: Option<String>,
+    /// Whether a real interpreter might not have failed.
+    #[serde(default)]
+    pub(crate) is_doubtful: bool,
+}
+
+/// The class of a tool's failure, in all languages.
+pub(crate) const TOOL_ERROR: &str = "ToolError";
+
+impl Failure {
+    /// A failure of a program, without a place.
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), traceback: None, is_doubtful: false }
+    }
+}
+
+/// A message with the line where it happened, behind its first line: a tool's failure may have many.
+pub(crate) fn with_line(message: &str, line: u32) -> String {
+    match message.split_once('\n') {
+        Some((first, rest)) => format!("{first} (line {line})\n{rest}"),
+        None => format!("{message} (line {line})"),
+    }
+}
+
+/// How a traceback tells of its exception. What a tool said stands in the message, and is not said again.
+pub(crate) fn last_line(summary: &str) -> &str {
+    if summary.strip_prefix(TOOL_ERROR).is_some_and(|rest| rest.starts_with(':')) { TOOL_ERROR } else { summary }
 }
 
 /// What sort of failure it is.

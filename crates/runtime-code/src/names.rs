@@ -154,6 +154,11 @@ fn is_identifier(name: &str) -> bool {
         && !KEYWORDS.split_ascii_whitespace().any(|keyword| keyword == name)
 }
 
+/// What a tool is called in programs.
+pub(crate) fn identifier_of(name: &str) -> String {
+    if is_identifier(name) { name.to_owned() } else { to_identifier(name) }
+}
+
 /// A name as an identifier.
 fn to_identifier(name: &str) -> String {
     let mut identifier: String = name.chars().map(|part| if part.is_ascii_alphanumeric() { part } else { '_' }).collect();

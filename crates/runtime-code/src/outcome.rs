@@ -1,7 +1,7 @@
 //! What a run came to.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use skillz_tool::{ErrorKind, ToolError};
 
 /// One inner call.
@@ -15,6 +15,18 @@ pub struct CallRecord {
     pub ok: bool,
 }
 
+/// Calls that are listed; a program may make thousands, and each line of the list costs its reader.
+const MOST_LISTED: usize = 50;
+
+/// Adds the first calls to an answer, and how many more there were.
+fn list_calls(answer: &mut Map<String, Value>, calls: &[CallRecord]) {
+    let listed = calls.get(..MOST_LISTED).unwrap_or(calls);
+    answer.insert("calls".to_owned(), json!(listed));
+    if calls.len() > MOST_LISTED {
+        answer.insert("calls_omitted".to_owned(), json!(calls.len() - MOST_LISTED));
+    }
+}
+
 /// A program that ran to its end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CodeResult {
@@ -24,6 +36,16 @@ pub struct CodeResult {
     pub stdout: String,
     /// The tools it called, in the order in which the calls ended.
     pub calls: Vec<CallRecord>,
+}
+
+impl From<CodeResult> for Value {
+    /// What a client gets: `{result, stdout, calls, calls_omitted}`, the last where there were many.
+    fn from(result: CodeResult) -> Self {
+        let CodeResult { result, stdout, calls } = result;
+        let mut answer = Map::from_iter([("result".to_owned(), result), ("stdout".to_owned(), Self::from(stdout))]);
+        list_calls(&mut answer, &calls);
+        Self::Object(answer)
+    }
 }
 
 /// A program that did not.
@@ -58,7 +80,9 @@ impl From<CodeFailure> for ToolError {
         }
         output.push_str(traceback.as_deref().or(error.output.as_deref()).unwrap_or_default());
         error = error.with_output(output);
-        error.with_data(json!({"stdout": stdout, "traceback": traceback, "calls": calls}))
+        let mut data = Map::from_iter([("stdout".to_owned(), json!(stdout)), ("traceback".to_owned(), json!(traceback))]);
+        list_calls(&mut data, &calls);
+        error.with_data(Value::Object(data))
     }
 }
 

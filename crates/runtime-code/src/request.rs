@@ -45,6 +45,8 @@ pub struct CodeRequest {
     pub dependencies: Vec<String>,
     /// The tools that it may call.
     pub tools: Vec<Arc<Tool>>,
+    /// Names of tools that there are and that it may not call, to say so where it tries.
+    pub excluded: Vec<String>,
     /// Limits in force.
     pub limits: EffectiveLimits,
     /// The run's clock, started with `limits.timeout`. It stands still while dependencies are installed.

@@ -9,8 +9,9 @@ use skillz_process::{Exit, ProcessError};
 use skillz_tool::{ErrorKind, Host, ToolError};
 
 use crate::{
+    hints,
     message::{Failure, FailureKind, PreparedProgram, Program, ToWorker},
-    names::{Names, closest},
+    names::Names,
     native,
     outcome::{CodeFailure, CodeResult, failed},
     pool::{Lease, Pool, Worker},
@@ -20,6 +21,9 @@ use crate::{
 
 /// Printed bytes of one run that are kept at most; what comes back into a model's context should be far less.
 const MOST_OUTPUT: u64 = 4 << 20;
+
+/// Hint of a failure that a real interpreter might not have.
+const ELSEWHERE: &str = "If this is right in a real interpreter, set `runtime: \"process\"`, which runs the program in one";
 
 /// Runs programs. Cheap to make; the first run starts the first worker.
 pub struct CodeRunner {
@@ -55,19 +59,46 @@ impl CodeRunner {
         }
         match request.runtime {
             Runtime::Process => self.run_in_process(&request, host, native::Trust::Asked).await,
-            Runtime::Embedded | Runtime::Auto => self.run_embedded(&request, host).await,
+            Runtime::Embedded => self.run_embedded(&request, host).await,
+            Runtime::Auto => self.run_auto(&request, host).await,
+        }
+    }
+
+    /// Runs a program embedded; it moves to a process where that is better, as long as nothing of it can be seen outside.
+    async fn run_auto(&self, request: &CodeRequest, host: Arc<dyn Host>) -> Result<CodeResult, CodeFailure> {
+        let mut run = self.start(request, Arc::clone(&host));
+        run.program.may_move = true;
+        let first = ToWorker::Run(run.program.clone());
+        match self.drive(&mut run, &first).await? {
+            Ended::Unsupported(reason) => {
+                tracing::debug!(%reason, "the program runs in a process");
+                match self.run_in_process(request, Arc::clone(&host), native::Trust::Fallback).await {
+                    // There is no such process here: what is only doubtful is tried all the same.
+                    Err(failure) if failure.error.kind == ErrorKind::Unavailable => {
+                        let embedded = self.run_embedded(request, host).await;
+                        let is_refused = |other: &CodeFailure| other.error.kind == ErrorKind::Unavailable;
+                        embedded.map_err(|other| if is_refused(&other) { with_reason(failure, &reason) } else { other })
+                    }
+                    result => result,
+                }
+            }
+            Ended::Failed(failure) if failure.is_doubtful && !run.session.has_asked => {
+                tracing::debug!(reason = failure.message, "the program runs again in a process");
+                match self.run_in_process(request, host, native::Trust::Fallback).await {
+                    Err(other) if other.error.kind == ErrorKind::Unavailable => {
+                        finish(Ended::Failed(failure), run.session, request)
+                    }
+                    result => result,
+                }
+            }
+            ended => finish(ended, run.session, request),
         }
     }
 
     async fn run_embedded(&self, request: &CodeRequest, host: Arc<dyn Host>) -> Result<CodeResult, CodeFailure> {
-        let mut run = self.start(request, Arc::clone(&host));
+        let mut run = self.start(request, host);
         let first = ToWorker::Run(run.program.clone());
         match self.drive(&mut run, &first).await? {
-            Ended::Unsupported(reason) if request.runtime == Runtime::Auto => {
-                tracing::debug!(%reason, "the program runs in a process");
-                let result = self.run_in_process(request, host, native::Trust::Fallback).await;
-                result.map_err(|failure| with_reason(failure, &reason))
-            }
             Ended::Unsupported(reason) => {
                 let message = format!("The program cannot run embedded: {reason}");
                 let hint = "Leave `runtime` out, or set it to `process`, to run it in the machine's own interpreter";
@@ -107,6 +138,7 @@ impl CodeRunner {
             language: request.language,
             code: request.code.clone(),
             tools: names.identifiers(),
+            may_move: false,
             budget_ms: u64::try_from(request.clock.remaining().as_millis()).unwrap_or(u64::MAX),
             memory_bytes: request.limits.memory_bytes,
             output_bytes,
@@ -122,6 +154,7 @@ impl CodeRunner {
             stdout: String::new(),
             calls: Vec::new(),
             is_heard: false,
+            has_asked: false,
         };
         Run { session, program }
     }
@@ -165,7 +198,7 @@ async fn lost(worker: Worker, reason: String, run: &Run) -> Ended {
         tracing::warn!(?exit, %stderr, %reason, "a code worker broke off");
         (FailureKind::Exception, format!("The interpreter broke off ({})", stderr.lines().last().unwrap_or(&reason)))
     };
-    Ended::Failed(Failure { kind, message, traceback: None })
+    Ended::Failed(Failure::new(kind, message))
 }
 
 /// The result of a run, or its failure in words.
@@ -180,22 +213,23 @@ fn finish(ended: Ended, session: Session, request: &CodeRequest) -> Result<CodeR
             } else {
                 format!(" while it waited for `{}`", waiting_for.join("`, `"))
             };
-            Failure { kind: FailureKind::Time, message: waiting, traceback: None }
+            Failure::new(FailureKind::Time, waiting)
         }
-        Ended::Unsupported(reason) | Ended::Lost(reason) => {
-            Failure { kind: FailureKind::Exception, message: reason, traceback: None }
-        }
-        Ended::Prepared(_) => {
-            Failure { kind: FailureKind::Exception, message: "It was only prepared".to_owned(), traceback: None }
-        }
+        Ended::Unsupported(reason) | Ended::Lost(reason) => Failure::new(FailureKind::Exception, reason),
+        Ended::Prepared(_) => Failure::new(FailureKind::Exception, "It was only prepared"),
     };
-    let Failure { kind, message, traceback } = failure;
+    let Failure { kind, message, traceback, is_doubtful } = failure;
     let memory = request.limits.memory_bytes >> 20;
     let error = match kind {
-        FailureKind::Syntax => ToolError::invalid(format!("The program does not compile: {message}")),
+        FailureKind::Syntax => {
+            let error = ToolError::invalid(format!("The program does not compile: {message}"));
+            if is_doubtful { error.with_hint(ELSEWHERE) } else { error }
+        }
         FailureKind::Exception => {
             let error = ToolError::failed(format!("The program failed: {message}"));
-            hint_for(&message, request).map_or(error.clone(), |hint| error.with_hint(hint))
+            let parts = [hints::for_name(&message, request), is_doubtful.then(|| ELSEWHERE.to_owned())];
+            let hint = parts.into_iter().flatten().collect::<Vec<_>>().join(". ");
+            if hint.is_empty() { error } else { error.with_hint(hint) }
         }
         FailureKind::Time => {
             let waiting = if message.starts_with(' ') { message.as_str() } else { "" };
@@ -230,20 +264,6 @@ fn seconds(request: &CodeRequest) -> String {
 fn lower_first(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
-}
-
-/// Help for a name that is not defined: tools that are called nearly so.
-fn hint_for(message: &str, request: &CodeRequest) -> Option<String> {
-    let python = message.strip_prefix("NameError: name '").and_then(|rest| rest.split_once('\''));
-    let javascript = message.strip_prefix("ReferenceError: ").and_then(|rest| rest.split_once(" is not defined"));
-    let (name, _) = python.or(javascript)?;
-    let near = closest(name, &request.tools);
-    if near.is_empty() {
-        return Some(
-            "`skillz.search(\"...\")` finds tools by what they do; `call(\"name\", {...})` reaches each by its name".to_owned(),
-        );
-    }
-    Some(format!("Tools with such a name: `{}`. `call(\"name\", {{...}})` reaches each by its name", near.join("`, `")))
 }
 
 fn with_reason(mut failure: CodeFailure, reason: &str) -> CodeFailure {

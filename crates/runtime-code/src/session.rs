@@ -50,8 +50,10 @@ pub(crate) struct Session {
     pub(crate) output_bytes: u64,
     pub(crate) stdout: String,
     pub(crate) calls: Vec<CallRecord>,
-    /// Whether anything came from the program: then it has run, and must not run again.
+    /// Whether anything came from the program: then it has run, and a worker that broke off is not replaced.
     pub(crate) is_heard: bool,
+    /// Whether the program has asked for anything: then it has had effects, and must not run again.
+    pub(crate) has_asked: bool,
 }
 
 /// A request that was carried out.
@@ -86,6 +88,7 @@ impl Session {
                     Ok(Some(message)) if message.run() != self.run => {}
                     Ok(Some(FromWorker::Request { id, request, .. })) => {
                         self.is_heard = true;
+                        self.has_asked = true;
                         open.push((id, name_of(&request)));
                         work.push(self.work(id, request, &places));
                     }
@@ -123,7 +126,7 @@ impl Session {
 
     fn printed_too_much(&self) -> Ended {
         let message = format!("It printed more than {} bytes", self.output_bytes);
-        Ended::Failed(Failure { kind: crate::message::FailureKind::Output, message, traceback: None })
+        Ended::Failed(Failure::new(crate::message::FailureKind::Output, message))
     }
 
     fn work(&self, id: u32, request: Request, places: &Arc<Semaphore>) -> Work {

@@ -134,7 +134,7 @@ def plain(value, depth=0):
         return value if value == value and value not in (float("inf"), float("-inf")) else None
     if isinstance(value, dict):
         return {key if isinstance(key, str) else json.dumps(plain(key)): plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)) or (hasattr(value, "__next__") and hasattr(value, "gi_frame")):
+    if isinstance(value, (list, tuple, set, frozenset)) or (hasattr(value, "__next__") and not isinstance(value, type)):
         return [plain(item, depth + 1) for item in value]
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace")
@@ -196,6 +196,22 @@ async def value_later(value):
 
 def future(value):
     return value if hasattr(value, "__await__") or hasattr(value, "cr_await") else value_later(value)
+
+
+def futures(values):
+    return [future(value) for value in values]
+
+
+def task(value, **options):
+    import asyncio
+
+    awaitable = future(value)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        # Nothing runs yet: it starts where it is awaited.
+        return awaitable
+    return asyncio.create_task(awaitable, **options) if asyncio.iscoroutine(awaitable) else asyncio.ensure_future(awaitable)
 
 
 def gather(*items, **options):
@@ -270,7 +286,9 @@ skillz = _Skillz()
 def namespace_for(tools):
     names = {"__name__": "__main__", "__builtins__": __builtins__, "ToolError": ToolError, "call": call,
              "call_skillz_later": call_later, "_skillz_request": request, "_skillz_return": give_back, "_skillz_sleep": sleep,
-             "_skillz_future": future, "_skillz_gather": gather, "_skillz_run": run_later}
+             "_skillz_future": future, "_skillz_futures": futures, "_skillz_task": task, "_skillz_gather": gather, "_skillz_run": run_later,
+             # Only the embedded interpreter has to open answers: here they raise by themselves.
+             "_skillz_open": lambda answer: answer}
     for name in tools:
         if name not in names and not hasattr(__builtins__, name):
             names[name], names[name + "_skillz_later"] = tool(name), tool_later(name)
@@ -302,10 +320,21 @@ def failure(error, source):
     frames = traceback.extract_tb(error.__traceback__)
     # Without columns: those of the prepared program are not those of the original.
     frames = [traceback.FrameSummary(FILE_NAME, frame.lineno, frame.name) for frame in frames if frame.filename == FILE_NAME]
-    summary = "".join(traceback.format_exception_only(type(error), error)).strip().replace("__main__.", "")
-    text = "Traceback (most recent call last):\n" + "".join(traceback.format_list(frames[-20:])) + summary
-    line = f" (line {frames[-1].lineno})" if frames else ""
-    return {"kind": "Memory" if isinstance(error, MemoryError) else "Exception", "message": summary.splitlines()[-1] + line, "traceback": text}
+    kind, line = "Exception", frames[-1].lineno if frames else None
+    if isinstance(error, MemoryError):
+        kind = "Memory"
+    if isinstance(error, SyntaxError) and error.filename == FILE_NAME and not frames:
+        # The whole form would show the prepared program.
+        kind, line = "Syntax", error.lineno
+        summary = f"SyntaxError: {error.msg}"
+    else:
+        summary = "".join(traceback.format_exception_only(type(error), error)).strip().replace("__main__.", "")
+    # What a tool said stands in the message, and is not said again.
+    last = "ToolError" if type(error) is ToolError else summary
+    text = "Traceback (most recent call last):\n" + "".join(traceback.format_list(frames[-20:])) + last
+    first, *rest = summary.splitlines() or [""]
+    message = "\n".join([f"{first} (line {line})" if line else first, *rest])
+    return {"kind": kind, "message": message, "traceback": text}
 
 
 def main():

@@ -118,7 +118,7 @@ fn lost(exit: Option<Exit>, stderr: &str, reason: &str) -> Ended {
         None => (FailureKind::Exception, format!("Its process broke off ({reason})")),
     };
     let traceback = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
-    Ended::Failed(Failure { kind, message, traceback })
+    Ended::Failed(Failure { traceback, ..Failure::new(kind, message) })
 }
 
 fn find(settings: &CodeSettings, language: Language) -> Result<Interpreter, ToolError> {

@@ -33,8 +33,11 @@ function trace(message, stack) {
     const number = lines[found[2] - 1] ?? Number(found[2]);
     frames.push({ number, text: `    at ${found[1] ?? "<anonymous>"} (code.js:${number})\n        ${(original[number - 1] ?? "").trim()}` });
   }
+  // What a tool said stands in the message, which may have many lines, and is not said again.
   const place = frames.length ? ` (line ${frames[0].number})` : "";
-  return { message: message + place, traceback: [message, ...frames.slice(0, 12).map((frame) => frame.text)].join("\n") };
+  const [first, ...rest] = message.split("\n");
+  const last = message.startsWith("ToolError:") ? "ToolError" : message;
+  return { message: [first + place, ...rest].join("\n"), traceback: [last, ...frames.slice(0, 12).map((frame) => frame.text)].join("\n") };
 }
 
 function end(state) {
@@ -102,10 +105,16 @@ async function start(program) {
     promise = Promise.reject(error);
   }
   api.start(promise);
-  const look = () => { const state = api.state(); if (state.length > 0) end(state); };
+  // Timers that are set still run, but no longer than the program may.
+  const last = Date.now() + program.budget_ms - 150;
+  const hasTimers = () => (process.getActiveResourcesInfo?.() ?? []).some((name) => name === "Timeout" || name === "Immediate");
+  const look = () => {
+    const state = api.state();
+    if (state.length > 0 && (state[0] === "failed" || Date.now() > last || !hasTimers())) end(state);
+  };
   // The state changes in a microtask; looking after each turn of the loop sees it at once.
-  setInterval(look, 1);
-  Promise.allSettled([promise]).then(() => setImmediate(look));
+  setInterval(look, 1).unref();
+  Promise.allSettled([promise]).then(() => setTimeout(look, 0).unref());
 }
 
 let settle = () => {};

@@ -187,11 +187,8 @@ impl Link {
 fn send(message: &FromWorker) {
     if let Err(error) = message::write(&mut io::stdout().lock(), message) {
         // Too long a message leaves the pipe as it was; the run can still fail with a reason.
-        let failure = message::Failure {
-            kind: message::FailureKind::Result,
-            message: format!("The program's values cannot be passed on: {error}"),
-            traceback: None,
-        };
+        let reason = format!("The program's values cannot be passed on: {error}");
+        let failure = message::Failure::new(message::FailureKind::Result, reason);
         let told = error.kind() == io::ErrorKind::InvalidData
             && message::write(&mut io::stdout().lock(), &FromWorker::Failed { run: message.run(), failure }).is_ok();
         process::exit(i32::from(!told));

@@ -1,9 +1,9 @@
 //! JavaScript and TypeScript, embedded.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use serde_json::json;
-use skillz_runtime_code::Language;
+use skillz_runtime_code::{Language, Runtime};
 use skillz_tool::{ErrorKind, ToolError};
 
 use crate::support::{Bench, Options};
@@ -172,6 +172,40 @@ async fn what_is_printed_comes_back() {
     assert_eq!(result.stdout, "a 1 [2] {\"b\":3} undefined null\nError: e\nc\n");
     let many = bench.javascript("for (let i = 0; i < 20000; i++) console.log(i)").await.expect("runs");
     assert_eq!(many.stdout.lines().count(), 20_000);
+}
+
+#[tokio::test]
+async fn the_console_formats_and_timers_end_before_the_program() {
+    let bench = Bench::new();
+    for (code, expected) in [
+        ("console.log('%s=%d', 'x', 3)", "x=3\n"),
+        ("console.log('%i %f %j %% %s', '4.5', '1.5', {a: 1})", "4 1.5 {\"a\":1} % %s\n"),
+        ("console.log('%s', 'a', 'b'); console.log('100%', 1); console.log('%s')", "a b\n100% 1\n%s\n"),
+        ("console.log(NaN, Infinity, -0, 1.5)", "NaN Infinity -0 1.5\n"),
+        ("console.info('a'); console.debug('b'); console.dir({c: 1})", "a\nb\n{\"c\":1}\n"),
+        ("console.table([{a: 1, b: 'x'}, {a: 2}])", "(index) | a | b\n0 | 1 | x\n1 | 2 | \n"),
+        ("console.table([1, 2])", "(index) | Values\n0 | 1\n1 | 2\n"),
+        ("console.group('g'); console.log('in'); console.groupEnd(); console.log('out')", "g\n  in\nout\n"),
+        (
+            "console.assert(true, 'no'); console.assert(false, 'yes'); console.count(); console.count()",
+            "Assertion failed: yes\ndefault: 1\ndefault: 2\n",
+        ),
+        ("setTimeout(() => console.log('late'), 20);\nconsole.log('first')", "first\nlate\n"),
+        ("let n = 0;\nconst t = setInterval(() => { console.log(++n); if (n === 3) clearInterval(t) }, 2)", "1\n2\n3\n"),
+    ] {
+        for runtime in [Runtime::Embedded, Runtime::Process] {
+            let result = bench.run_with(code, &Options { runtime, ..javascript() }).await;
+            let result = result.unwrap_or_else(|failure| panic!("{code}\n{}", ToolError::from(failure)));
+            assert_eq!(result.stdout, expected, "{runtime:?} {code}");
+        }
+    }
+    for runtime in [Runtime::Embedded, Runtime::Process] {
+        let options = || Options { runtime, ..javascript() };
+        bench.check_failures(&options(), &[("setTimeout(() => { throw new Error('late') }, 5);\n1", "Error: late")]).await;
+        let short = Options { timeout: Duration::from_secs(3), ..options() };
+        let endless = bench.run_with("setInterval(() => {}, 10);\n7", &short).await.expect("it has ended");
+        assert_eq!(endless.result, json!(7));
+    }
 }
 
 #[tokio::test]

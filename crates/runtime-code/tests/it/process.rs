@@ -130,6 +130,100 @@ async fn auto_falls_back_where_it_must_and_runs_nothing_twice() {
     assert_eq!((result.stdout.as_str(), result.calls.len()), ("once\n", 1));
 }
 
+/// Programs that the embedded interpreter would run otherwise than a real one, or not at all.
+#[tokio::test]
+async fn auto_sees_before_the_start_what_would_differ() {
+    let bench = Bench::new();
+    bench
+        .check(
+            &auto(Language::Python),
+            &[
+                // Each calls a tool first: what showed only afterwards would be too late.
+                ("shout(text='a')\nnext(c for c in [1, 2])", json!(1)),
+                ("shout(text='a')\nnext((c for c in []), 'none')", json!("none")),
+                ("shout(text='a')\nnext(iter([3]))", json!(3)),
+                ("shout(text='a')\ng = (x for x in [1, 2])\n[list(g), list(g)]", json!([[1, 2], []])),
+                ("shout(text='a')\ng = zip([1], [2])\n[list(g), list(g)]", json!([[[1, 2]], []])),
+                ("shout(text='a')\ng = map(str, [1])\n[list(g), list(g)]", json!([["1"], []])),
+                ("def f(g):\n    return [list(g), list(g)]\nshout(text='a')\nf(reversed([1]))", json!([[1], []])),
+                ("seen = []\ndef f(x):\n    seen.append(x)\n    return True\nshout(text='a')\nany(f(x) for x in [1, 2, 3])\nseen", json!([1])),
+                ("n = 0\nfor w in (word_count(text=t)['words'] for t in ['a', 'b']):\n    n += w\n    break\nn", json!(1)),
+                ("any(int(x) for x in ['1', 'a'])", json!(true)),
+                ("import json\nshout(text='a')\njson.dumps({'a': {1}}, default=list)", json!("{\"a\": [1]}")),
+                ("import json\nshout(text='a')\njson.loads('1.5', parse_float=str)", json!("1.5")),
+                ("a = [1, 2]\nshout(text='a')\na[0], a[1] = a[1], a[0]\na", json!([2, 1])),
+                ("class A: pass\na = A()\nshout(text='a')\na.x, a.y = 1, 2\na.y", json!(2)),
+                ("from datetime import datetime, timezone\nshout(text='a')\ndatetime.fromtimestamp(0, timezone.utc)", json!("1970-01-01T00:00:00+00:00")),
+                ("import datetime\nshout(text='a')\ndatetime.datetime.today().year > 2000", json!(true)),
+                ("shout(text='a')\n[str.isdigit('1'), str.casefold('A')]", json!([true, "a"])),
+                ("shout(text='a')\nlist(map(str.upper, ['a']))", json!(["A"])),
+                ("import datetime\nshout(text='a')\ndatetime.date(2024, 1, 2).isocalendar()[1]", json!(1)),
+                ("from datetime import datetime\nshout(text='a')\ndatetime(2024, 1, 2).timetuple().tm_yday", json!(2)),
+                ("from datetime import datetime, timedelta\nshout(text='a')\n[datetime(2024, 1, 2).utcoffset(), datetime(2024, 1, 2).ctime()]", json!([null, "Tue Jan  2 00:00:00 2024"])),
+                ("from datetime import datetime\nshout(text='a')\ndatetime(2024, 1, 2, 3, 4, 5, 678).strftime('%f')", json!("000678")),
+                ("def f(): pass\nshout(text='a')\nf.__name__", json!("f")),
+                ("shout(text='a')\ntry:\n    try:\n        1 / 0\n    except Exception as e:\n        raise ValueError('b') from e\nexcept ValueError as e:\n    r = str(e.__cause__)\nr", json!("division by zero")),
+                ("try:\n    fail()\nexcept ToolError as e:\n    r = e.data\nr", json!({"code": 3})),
+                ("try:\n    fail()\nexcept Exception as e:\n    r = f'{e!r}'[:9]\nr", json!("ToolError")),
+                ("import re\nshout(text='a')\nre.split('(,)', 'a,b')", json!(["a", ",", "b"])),
+                ("import re\np = re.compile(r'([,;])')\nshout(text='a')\np.split('a,b')", json!(["a", ",", "b"])),
+                ("shout(text='a')\n{1} <= {1, 2}", json!(true)),
+                ("a, b = {1}, {1, 2}\nc = {1}\nshout(text='a')\nc < b", json!(true)),
+                ("d = {'a': 1, 'b': 2}\nshout(text='a')\nmax(d, key=d.get)", json!("b")),
+                ("shout(text='a')\n(5).bit_length()", json!(3)),
+                ("import asyncio\n[str(r)[:6] for r in await asyncio.gather(fail(), shout(text='a'), return_exceptions=True)]", json!(["`fail`", "A"])),
+                ("import asyncio\nasync with asyncio.TaskGroup() as group:\n    a = group.create_task(shout(text='a'))\n    b = group.create_task(meet(count=1))\n[a.result(), b.result()]", json!(["A", 1])),
+                ("import asyncio\nt = asyncio.create_task(shout(text='a'))\nawait asyncio.sleep(0)\nawait t\n[t.done(), t.result()]", json!([true, "A"])),
+                ("import asyncio\nasync def one():\n    return await meet(count=2)\na, b = asyncio.create_task(one()), asyncio.create_task(one())\n[await a, await b]", json!([2, 2])),
+            ],
+        )
+        .await;
+}
+
+/// Whatever was not seen before shows as an exception; nothing of the program has been seen outside, so it moves.
+#[tokio::test]
+async fn a_program_that_failed_before_it_asked_for_anything_moves() {
+    let bench = Bench::new();
+    for (code, expected, stdout) in [
+        ("print('once')\nf = [1].__reversed__\nlist(f())", json!([1]), "once\n"),
+        ("print('once')\nd = {}\nd |= [('a', 1)]\nd", json!({"a": 1}), "once\n"),
+        ("x = [1]\nx += (2,)\nx", json!([1, 2]), ""),
+        ("def f(a):\n    return a < {1, 2}\nf({1})", json!(true), ""),
+    ] {
+        let result = bench.run_with(code, &auto(Language::Python)).await;
+        let result = result.unwrap_or_else(|failure| panic!("{code}\n{}", ToolError::from(failure)));
+        assert_eq!((result.result, result.stdout.as_str(), result.calls.len()), (expected, stdout, 0), "{code}");
+    }
+    // A fault of the program stays one, told by the real interpreter.
+    let failure = bench.run_with("print('once')\n[].x", &auto(Language::Python)).await.expect_err("a fault");
+    assert_eq!(failure.stdout, "once\n");
+    assert!(failure.error.text().contains("AttributeError: 'list' object has no attribute 'x' (line 2)"), "{}", failure.error);
+    // After a call it is too late, and said.
+    for code in ["shout(text='a')\nx = [1]\nx += (2,)", "skillz.memory.get('k')\nx = [1]\nx += (2,)"] {
+        let failure = bench.run_with(code, &auto(Language::Python)).await.expect_err(code);
+        assert!(ToolError::from(failure).text().contains("set `runtime: \"process\"`"), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn real_asyncio_takes_calls_of_tools() {
+    let bench = Bench::new();
+    bench
+        .check(
+            &process(Language::Python),
+            &[
+                ("import asyncio\nasync with asyncio.TaskGroup() as group:\n    tasks = [group.create_task(meet(count=3)) for _ in range(3)]\n[t.result() for t in tasks]", json!([3, 3, 3])),
+                ("import asyncio\nawait asyncio.wait_for(shout(text='a'), timeout=9)", json!("A")),
+                ("import asyncio\ntry:\n    await asyncio.wait_for(slow(), 0.01)\nexcept asyncio.TimeoutError:\n    r = 'late'\nr", json!("late")),
+                ("import asyncio\nsorted([await done for done in asyncio.as_completed([shout(text='a'), shout(text='b')])])", json!(["A", "B"])),
+                ("import asyncio\nr = []\nfor done in asyncio.as_completed([shout(text=t) for t in 'ab']):\n    r.append(await done)\nsorted(r)", json!(["A", "B"])),
+                ("import asyncio\ndone, _ = await asyncio.wait([asyncio.create_task(shout(text=t)) for t in 'ab'])\nsorted(t.result() for t in done)", json!(["A", "B"])),
+                ("import asyncio\ndef f(t):\n    return shout(text=t)\nawait asyncio.wait_for(f('a'), 9)", json!("A")),
+            ],
+        )
+        .await;
+}
+
 #[tokio::test]
 async fn a_fallback_has_no_more_than_the_embedded_interpreter() {
     let bench = Bench::new();

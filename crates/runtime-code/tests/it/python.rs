@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use skillz_runtime_code::{Language, Runtime};
 use skillz_tool::{ErrorKind, ToolError};
 
 use crate::support::{Bench, Options};
@@ -92,6 +93,10 @@ async fn tools_are_functions() {
                 ("class A:\n    def m(self):\n        return shout(text='m')\nA().m()", json!("M")),
                 ("def word_count(text):\n    return 'mine'\nword_count('x')", json!("mine")),
                 ("shout(text=shout(text='a') + 'b')", json!("AB")),
+                (
+                    "class B:\n    def create_task(self, t):\n        return t + '!'\nimport asyncio\nB().create_task('x')",
+                    json!("x!"),
+                ),
             ],
         )
         .await;
@@ -175,13 +180,89 @@ async fn failures_of_tools_are_exceptions() {
     assert_eq!(error.kind, ErrorKind::Failed);
     let text = error.text();
     for part in [
-        "The program failed: RuntimeError: `fail` ended with exit code 3",
+        "The program failed: ToolError: `fail` ended with exit code 3 (line 3)\n",
         "Printed before:\nbefore",
         "File \"code.py\", line 3, in f\n    return fail()",
         "line 4, in <module>\n    f()",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+#[tokio::test]
+async fn failures_are_caught_where_several_coroutines_run() {
+    let each = "import asyncio\nasync def t(name):\n    try:\n        return await call(name, {'text': 'a'})\n    except Exception:\n        return 'err'\n";
+    let deep = "import asyncio\nasync def t(name):\n    return await call(name, {'text': 'a'})\nasync def u(name):\n    try:\n        return await t(name)\n    except ToolError as e:\n        return 'err' + str(e)[:6]\n";
+    let cases = [
+        (format!("{each}await asyncio.gather(t('shout'), t('fail'), t('shout'))"), json!(["A", "err", "A"])),
+        (format!("{each}await asyncio.gather(*[t(n) for n in ['fail', 'fail', 'shout']])"), json!(["err", "err", "A"])),
+        (format!("{each}async def main():\n    return await asyncio.gather(t('fail'), t('shout'))\nasyncio.run(main())"), json!(["err", "A"])),
+        (format!("{deep}await asyncio.gather(u('shout'), u('fail'))"), json!(["A", "err`fail`"])),
+        (format!("{each}asyncio.run(t('fail'))"), json!("err")),
+        (
+            "import asyncio\nasync def t():\n    r = []\n    try:\n        await asyncio.gather(shout(text='a'), fail())\n    except Exception:\n        r.append('err')\n    finally:\n        r.append('end')\n    return r\nawait asyncio.gather(t(), t())".to_owned(),
+            json!([["err", "end"], ["err", "end"]]),
+        ),
+    ];
+    let bench = Bench::new();
+    let cases: Vec<_> = cases.iter().map(|(code, value)| (code.as_str(), value.clone())).collect();
+    for runtime in [Runtime::Embedded, Runtime::Auto, Runtime::Process] {
+        bench.check(&Options { runtime, ..Options::default() }, &cases).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tools_failure_is_told_once_and_alike_everywhere() {
+    let bench = Bench::new();
+    for (language, code) in [
+        (Language::Python, "def f():\n    return fail()\nf()"),
+        (Language::Python, "import asyncio\nawait asyncio.gather(fail(), shout(text='a'))"),
+        (Language::JavaScript, "await fail()"),
+    ] {
+        for runtime in [Runtime::Embedded, Runtime::Process] {
+            let failure = bench.run_with(code, &Options { language, runtime, ..Options::default() }).await.expect_err(code);
+            let text = ToolError::from(failure).text();
+            for once in ["boom", "exit code 3", "The program failed: ToolError: `fail`"] {
+                assert_eq!(text.matches(once).count(), 1, "{runtime:?} {code}: {once}\n{text}");
+            }
+            assert!(!text.contains("RuntimeError"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn unknown_names_get_the_help_that_fits() {
+    let bench = Bench::new();
+    for runtime in [Runtime::Embedded, Runtime::Auto] {
+        bench
+            .check_failures(
+                &Options { runtime, ..Options::default() },
+                &[
+                    ("json.dumps(1)", "Put `import json` in front"),
+                    ("x = Counter('a')", "Put `from collections import Counter` in front"),
+                    ("hidden(a=1)", "The tool `hidden` exists, but this run's `tools` leave it out"),
+                    ("hidden_too(a=1)", "The tool `hidden-too` exists"),
+                    ("wordcount(text='a')", "Tools with such a name: `word_count`"),
+                ],
+            )
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn of_many_calls_the_first_are_listed() {
+    let bench = Bench::new();
+    let result = bench
+        .python("for i in range(60):\n    add(a=i, b=1)\ntry:\n    fail()\nexcept Exception:\n    pass")
+        .await
+        .expect("runs");
+    let answer = serde_json::Value::from(result);
+    assert_eq!((answer["calls"].as_array().map(Vec::len), &answer["calls_omitted"]), (Some(50), &json!(11)));
+    let few = serde_json::Value::from(bench.python("add(a=1, b=1)").await.expect("runs"));
+    assert_eq!((few["calls"].as_array().map(Vec::len), few.get("calls_omitted")), (Some(1), None));
+    let failure = bench.python("for i in range(60):\n    add(a=i, b=1)\n1 / 0").await.expect_err("fails");
+    let data = ToolError::from(failure).data.expect("data");
+    assert_eq!((data["calls"].as_array().map(Vec::len), &data["calls_omitted"]), (Some(50), &json!(10)));
 }
 
 #[tokio::test]

@@ -70,6 +70,7 @@ impl Bench {
             runtime: options.runtime,
             dependencies: Vec::new(),
             tools: tools(),
+            excluded: vec!["hidden".to_owned(), "hidden-too".to_owned()],
             clock: CallClock::start(options.timeout),
             limits,
         };

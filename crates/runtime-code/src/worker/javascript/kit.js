@@ -77,10 +77,65 @@
   const show = (value) => {
     if (typeof value === "string") return value;
     if (value instanceof Error) return `${value.name}: ${value.message}`;
+    if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
     if (value === undefined || typeof value === "function" || typeof value === "symbol") return String(value);
     try { return stringify(value, replace) ?? String(value); } catch { return String(value); }
   };
-  const print = (...values) => nativePrint((values.map(show).join(" ") + "\n").toWellFormed());
+  // As Node does: `%s` and the like take the values that follow.
+  const substitute = (values) => {
+    if (typeof values[0] !== "string" || values.length < 2) return values;
+    let next = 1;
+    const text = values[0].replace(/%([sdifjoOc%])/g, (whole, kind) => {
+      if (kind === "%") return "%";
+      if (next >= values.length) return whole;
+      const value = values[next++];
+      switch (kind) {
+        case "d": return typeof value === "object" ? "NaN" : show(typeof value === "bigint" ? value : Number(value));
+        case "i": return show(typeof value === "bigint" ? value : parseInt(value));
+        case "f": return show(parseFloat(value));
+        case "c": return "";
+        case "s": return show(value);
+        default: return stringify(value, replace) ?? String(value);
+      }
+    });
+    return [text, ...values.slice(next)];
+  };
+  let indent = "";
+  const write = (text) => nativePrint((text.split("\n").map((line) => indent + line).join("\n") + "\n").toWellFormed());
+  const print = (...values) => write(substitute(values).map(show).join(" "));
+
+  // Rows are what an array or an object holds, columns what the rows hold.
+  const table = (data, only) => {
+    if (data === null || typeof data !== "object") return print(data);
+    const rows = data instanceof Map ? [...data] : data instanceof Set ? [...data].map((value, index) => [index, value]) : Object.entries(data);
+    const isRow = (value) => value !== null && typeof value === "object";
+    const found = rows.flatMap(([, row]) => (isRow(row) ? Object.keys(row) : []));
+    const columns = [...new Set(only ?? found)];
+    const hasValues = rows.some(([, row]) => !isRow(row));
+    const head = ["(index)", ...columns, ...(hasValues ? ["Values"] : [])];
+    const cells = rows.map(([key, row]) => [
+      show(key),
+      ...columns.map((column) => (isRow(row) && column in row ? show(row[column]) : "")),
+      ...(hasValues ? [isRow(row) ? "" : show(row)] : []),
+    ]);
+    write([head, ...cells].map((line) => line.join(" | ")).join("\n"));
+  };
+  const counts = new Map(), started = new Map();
+  const elapsed = (label = "default") => `${label}: ${Date.now() - (started.get(label) ?? Date.now())}ms`;
+  const console = {
+    log: print, info: print, debug: print, warn: print, error: print, trace: print, table,
+    dir: (value) => write(show(value)),
+    dirxml: print,
+    assert: (condition, ...values) => { if (!condition) print("Assertion failed" + (values.length ? ":" : ""), ...values); },
+    count: (label = "default") => { counts.set(label, (counts.get(label) ?? 0) + 1); write(`${label}: ${counts.get(label)}`); },
+    countReset: (label = "default") => { counts.delete(label); },
+    group: (...values) => { if (values.length) print(...values); indent += "  "; },
+    groupCollapsed: (...values) => console.group(...values),
+    groupEnd: () => { indent = indent.slice(2); },
+    time: (label = "default") => { started.set(label, Date.now()); },
+    timeLog: (label, ...values) => print(elapsed(label), ...values),
+    timeEnd: (label = "default") => { write(elapsed(label)); started.delete(label); },
+  };
 
   const addTimer = (callback, delay, values, repeat) => {
     const id = nextTimer++;
@@ -92,7 +147,7 @@
 
   const globals = {
     call, skillz, ToolError,
-    console: { log: print, info: print, debug: print, warn: print, error: print, trace: print },
+    console,
     setTimeout: (callback, delay, ...values) => addTimer(callback, delay, values, false),
     setInterval: (callback, delay, ...values) => addTimer(callback, delay, values, true),
     clearTimeout: clear, clearInterval: clear,
@@ -109,11 +164,15 @@
   // Calls that nobody awaited are awaited in the result.
   const whole = async (value) => Array.isArray(value) ? Promise.all(value) : value;
 
+  // A failure stands, whatever else still ends well.
+  const fail = (error) => { if (state[0] !== "failed") state = ["failed", ...describe(error)]; };
+
   return {
     start(promise) {
-      Promise.resolve(promise).then(whole).then(
-        (value) => { state = ["done", stringify(value, replace) ?? "null"]; },
-      ).catch((error) => { state = ["failed", ...describe(error)]; });
+      Promise.resolve(promise).then(whole).then((value) => {
+        const text = stringify(value, replace) ?? "null";
+        if (state.length === 0) state = ["done", text];
+      }).catch(fail);
     },
     state: () => state,
     settle(id, ok, text, data) {
@@ -136,7 +195,7 @@
       for (const [id, timer] of due) {
         if (!timers.has(id)) continue;
         if (timer.every === undefined) timers.delete(id); else timer.at = now + timer.every;
-        Promise.resolve().then(() => timer.callback(...timer.values)).catch(() => {});
+        Promise.resolve().then(() => timer.callback(...timer.values)).catch(fail);
       }
     },
   };

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use self::{outbox::Outbox, prepare::Prepared};
 use crate::{
-    message::{Failure, FailureKind, PreparedProgram, Program, Reply},
+    message::{Failure, FailureKind, PreparedProgram, Program, Reply, with_line},
     worker::{Outcome, link::Link},
 };
 
@@ -25,6 +25,9 @@ const FILE_NAME: &str = "code.js";
 const STACK_BYTES: usize = 4 << 20;
 /// How long the program may wait for an answer before its clock is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+/// So long before its time is up a program that has ended waits for its timers no more.
+const LAST_MOMENT: Duration = Duration::from_millis(150);
 
 const KIT: &str = include_str!("kit.js");
 
@@ -39,11 +42,7 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
     }
     match Engine::new(program, link) {
         Ok(mut engine) => engine.run(&prepared),
-        Err(error) => Outcome::Failed(Failure {
-            kind: FailureKind::Memory,
-            message: format!("The interpreter could not be set up: {error}"),
-            traceback: None,
-        }),
+        Err(error) => Outcome::Failed(Failure::new(FailureKind::Memory, format!("The interpreter could not be set up: {error}"))),
     }
 }
 
@@ -127,17 +126,17 @@ impl<'a> Engine<'a> {
             if self.interrupted.get() || self.outbox.has_printed_too_much() {
                 return Ok(Outcome::Failed(self.failure(&Description::default(), prepared)));
             }
-            if let Some(ended) = self.ended(&state.call::<_, Vec<String>>(())?, prepared) {
+            let timer: f64 = next_timer.call(())?;
+            let state = state.call::<_, Vec<String>>(())?;
+            // Timers that are set still run, as in Node, but no longer than the program may.
+            let is_waiting =
+                timer >= 0.0 && state.first().is_some_and(|end| end == "done") && self.link.time_left() > LAST_MOMENT;
+            if !is_waiting && let Some(ended) = self.ended(&state, prepared) {
                 return Ok(ended);
             }
-            let timer: f64 = next_timer.call(())?;
             if timer < 0.0 && self.outbox.open() == 0 {
                 let message = "The program waits for something that never comes: no call and no timer is left";
-                return Ok(Outcome::Failed(Failure {
-                    kind: FailureKind::Exception,
-                    message: message.to_owned(),
-                    traceback: None,
-                }));
+                return Ok(Outcome::Failed(Failure::new(FailureKind::Exception, message)));
             }
             let wait = if timer < 0.0 { LONGEST_WAIT } else { Duration::from_secs_f64(timer / 1e3).min(LONGEST_WAIT) };
             match self.link.wait(wait) {
@@ -166,7 +165,7 @@ impl<'a> Engine<'a> {
                 Ok(value) => Outcome::Done(value),
                 Err(error) => {
                     let message = format!("The result is no JSON value: {error}");
-                    Outcome::Failed(Failure { kind: FailureKind::Result, message, traceback: None })
+                    Outcome::Failed(Failure::new(FailureKind::Result, message))
                 }
             }),
             [failed, message, stack] if failed == "failed" => {
@@ -193,9 +192,11 @@ impl<'a> Engine<'a> {
             FailureKind::Exception
         };
         if let Some(line) = traceback.as_ref().and_then(|traceback| traceback.line) {
-            message = format!("{message} (line {line})");
+            message = with_line(&message, line);
         }
-        Failure { kind, message, traceback: traceback.map(|traceback| traceback.text) }
+        // The program has been read by another parser before.
+        let is_doubtful = kind == FailureKind::Syntax;
+        Failure { kind, message, traceback: traceback.map(|traceback| traceback.text), is_doubtful }
     }
 
     fn send(&mut self) {

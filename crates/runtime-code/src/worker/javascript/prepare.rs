@@ -192,13 +192,13 @@ fn strip_types(wrapped: &str, source: &str) -> Result<(String, Vec<Position>), F
 
 fn syntax_failure(source: &str, message: &str, offset: Option<usize>) -> Failure {
     let Some(offset) = offset else {
-        return Failure { kind: FailureKind::Syntax, message: format!("SyntaxError: {message}"), traceback: None };
+        return Failure::new(FailureKind::Syntax, format!("SyntaxError: {message}"));
     };
     let line = source.get(..offset.min(source.len())).unwrap_or_default().matches('\n').count() + 1;
     let text = source.lines().nth(line - 1).unwrap_or_default().trim();
     let message = format!("SyntaxError: {message} (line {line})");
     let traceback = format!("{message}\n    at {FILE_NAME}:{line}\n    {text}");
-    Failure { kind: FailureKind::Syntax, message, traceback: Some(traceback) }
+    Failure { traceback: Some(traceback), ..Failure::new(FailureKind::Syntax, message) }
 }
 
 #[cfg(test)]
@@ -211,6 +211,7 @@ mod tests {
             language,
             code: code.to_owned(),
             tools: vec!["word_count".to_owned()],
+            may_move: false,
             budget_ms: 1,
             memory_bytes: 1,
             output_bytes: 1,

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::message::last_line;
+
 use super::{
     Description, FILE_NAME,
     prepare::{Position, Prepared},
@@ -22,7 +24,7 @@ pub(crate) fn traceback(description: &Description, prepared: &Prepared, source: 
     let frames: Vec<(String, u32)> =
         description.stack.lines().filter_map(|line| frame(line, prepared)).take(MOST_LINES).collect();
     let line = frames.first().map(|(_, line)| *line)?;
-    let mut text = description.message.clone();
+    let mut text = last_line(&description.message).to_owned();
     for (function, line) in &frames {
         let code = source.lines().nth(*line as usize - 1).unwrap_or_default().trim();
         let _ = write!(text, "\n    at {function} ({FILE_NAME}:{line})\n        {code}");

@@ -25,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) attributes: Vec<(String, String)>,
     /// Which module a name stands for.
     pub(crate) module_names: HashMap<String, String>,
+    /// Which member of which module a name stands for.
+    pub(crate) member_names: HashMap<String, (String, String)>,
     /// Which function of `asyncio` a name stands for.
     pub(crate) asyncio_names: HashMap<String, String>,
     /// Whether anything is awaited.
@@ -91,6 +93,28 @@ impl Facts {
         }
     }
 
+    /// Whether `asyncio` or anything of it is imported.
+    pub(crate) fn uses_asyncio(&self) -> bool {
+        let is_member = |(module, _): &(String, String)| module == "asyncio";
+        self.modules.iter().any(|module| module == "asyncio")
+            || !self.asyncio_names.is_empty()
+            || self.members.iter().any(is_member)
+    }
+
+    /// The function of a module that an expression stands for, as (module, function).
+    pub(crate) fn module_function<'a>(&'a self, function: &'a Expr) -> Option<(&'a str, &'a str)> {
+        match function {
+            Expr::Name(name) => {
+                self.member_names.get(name.id.as_str()).map(|(module, member)| (module.as_str(), member.as_str()))
+            }
+            Expr::Attribute(attribute) => match &*attribute.value {
+                Expr::Name(module) => Some((self.module_names.get(module.id.as_str())?.as_str(), attribute.attr.id.as_str())),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn import(&mut self, statement: &ast::StmtImport) {
         for alias in &statement.names {
             let module = alias.name.id.as_str();
@@ -117,7 +141,10 @@ impl Facts {
                 "asyncio" if OWN_ASYNCIO.contains(&member) => {
                     self.asyncio_names.insert(bound.to_owned(), member.to_owned());
                 }
-                _ => self.members.push((module.to_owned(), member.to_owned())),
+                _ => {
+                    self.members.push((module.to_owned(), member.to_owned()));
+                    self.member_names.insert(bound.to_owned(), (module.to_owned(), member.to_owned()));
+                }
             }
         }
     }

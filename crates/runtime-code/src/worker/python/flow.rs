@@ -18,6 +18,8 @@ use crate::worker::edits::Edits;
 
 /// Rounds of following variables; each takes one more assignment into account.
 const MOST_ROUNDS: usize = 8;
+/// Methods that make a task of what they are given.
+const TASK_METHODS: [&str; 2] = ["create_task", "run_until_complete"];
 /// Methods that put something into a container.
 const ADDING_METHODS: [&str; 6] = ["append", "extend", "add", "insert", "appendleft", "put"];
 /// Methods and functions that give what is in one.
@@ -92,11 +94,21 @@ impl Flow<'_> {
         }
         if self.concurrent && self.is_tool(&call.func) {
             if let Some(edits) = &mut self.edits {
+                edits.insert(call.start().to_usize(), "_skillz_open(");
                 edits.insert(call.func.end().to_usize(), LATER);
             }
-            return self.visit_arguments_as(false, &call.arguments);
+            self.visit_arguments_as(false, &call.arguments);
+            if let Some(edits) = &mut self.edits {
+                edits.insert(call.end().to_usize(), ")");
+            }
+            return;
         }
         match &*call.func {
+            // Of a `TaskGroup`, or of an event loop.
+            Expr::Attribute(method) if self.makes_task(method) => {
+                self.visit_as(false, &method.value);
+                self.wrapped_arguments(call, Some("_skillz_future("));
+            }
             Expr::Attribute(method) if ADDING_METHODS.contains(&method.attr.id.as_str()) && self.holds_awaited(&method.value) => {
                 self.visit_arguments_as(true, &call.arguments);
             }
@@ -114,23 +126,40 @@ impl Flow<'_> {
         }
     }
 
+    /// Whether a method makes a task, and is not one of the program's own by that name.
+    fn makes_task(&self, method: &ast::ExprAttribute) -> bool {
+        let name = method.attr.id.as_str();
+        TASK_METHODS.contains(&name) && self.facts.uses_asyncio() && !self.facts.bound.contains(name)
+    }
+
     fn asyncio_call(&mut self, call: &ast::ExprCall, function: &str) {
-        let (own, wrap, concurrent) = match function {
-            "gather" => (Some("_skillz_gather"), false, true),
-            "create_task" | "ensure_future" => (Some("_skillz_future"), false, true),
-            "sleep" => (Some("_skillz_sleep"), false, false),
-            "run" => (None, true, true),
-            _ => (None, false, true),
+        let (own, wrap) = match function {
+            "gather" => (Some("_skillz_gather"), None),
+            "create_task" | "ensure_future" => (Some("_skillz_task"), None),
+            "sleep" => (Some("_skillz_sleep"), None),
+            "run" => (None, Some("_skillz_run(")),
+            "wait_for" | "shield" => (None, Some("_skillz_future(")),
+            "as_completed" => (None, Some("_skillz_futures(")),
+            _ => (None, None),
         };
         if let (Some(edits), Some(own)) = (&mut self.edits, own) {
             let range = call.func.range();
             edits.replace_lines(self.source, range.start().to_usize(), range.end().to_usize(), own);
         }
-        let first = call.arguments.args.first().filter(|_| wrap);
-        if let (Some(edits), Some(first)) = (&mut self.edits, first) {
-            edits.insert(first.start().to_usize(), "_skillz_run(");
+        if function == "sleep" {
+            return self.visit_arguments_as(false, &call.arguments);
         }
-        self.visit_arguments_as(concurrent, &call.arguments);
+        self.wrapped_arguments(call, wrap);
+    }
+
+    /// Arguments that are awaited, the first of them in a call of a helper.
+    fn wrapped_arguments(&mut self, call: &ast::ExprCall, wrap: Option<&str>) {
+        let wrap = wrap.zip(call.arguments.args.first());
+        if let (Some(edits), Some((helper, first))) = (&mut self.edits, wrap) {
+            edits.insert(first.start().to_usize(), helper);
+        }
+        self.visit_arguments_as(true, &call.arguments);
+        let first = wrap.map(|(_, first)| first);
         if let (Some(edits), Some(first)) = (&mut self.edits, first) {
             edits.insert(first.end().to_usize(), ")");
         }

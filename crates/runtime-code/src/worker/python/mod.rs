@@ -3,12 +3,13 @@
 mod analysis;
 mod convert;
 mod flow;
+mod gaps;
 mod operating_system;
 mod prepare;
 mod support;
 mod traceback;
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, collections::HashSet, time::Duration};
 
 use monty::{MontyRun, RunProgress};
 use monty_types::{
@@ -47,7 +48,7 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
         Ok(prepared) => prepared,
         Err(failure) => return Outcome::Failed(failure),
     };
-    if let Some(reason) = prepared.unsupported.clone() {
+    if let Some(reason) = prepared.unsupported.clone().or_else(|| prepared.gaps.reason.clone()) {
         return Outcome::Unsupported(reason);
     }
     let compiled = match MontyRun::new(prepared.text.clone(), FILE_NAME, Vec::new(), CompileOptions::default()) {
@@ -58,13 +59,25 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
                 message.replace("The monty syntax parser does not yet support ", "the embedded interpreter has no "),
             );
         }
-        Err(error) => return Outcome::Failed(traceback::failure(&error, FailureKind::Syntax, &prepared, &program.code)),
+        // The program has been read by a parser of the whole language: whatever this one refuses may be right.
+        Err(error) => {
+            let failure = traceback::failure(&error, FailureKind::Syntax, &prepared, &program.code, false);
+            return Outcome::Failed(Failure { is_doubtful: true, ..failure });
+        }
     };
     let limits = ResourceLimits::default()
         .max_duration(link.time_left())
         .max_memory(usize::try_from(program.memory_bytes).unwrap_or(usize::MAX))
         .max_recursion_depth(DEEPEST_RECURSION);
-    let mut interpreter = Interpreter { link, program, prepared: &prepared, returned: None, has_acted: false };
+    let mut interpreter = Interpreter {
+        link,
+        program,
+        prepared: &prepared,
+        returned: None,
+        has_acted: false,
+        awaited: HashSet::new(),
+        refusals: HashSet::new(),
+    };
     let started =
         compiled.start(Vec::new(), ResourceTracker::new(limits), PrintWriter::Callback(&mut Printer(&mut *interpreter.link)));
     interpreter.drive(started)
@@ -86,6 +99,11 @@ struct Interpreter<'a> {
     returned: Option<Value>,
     /// Whether the program has asked for anything, and so had an effect.
     has_acted: bool,
+    /// Calls of tools whose failure must come as a value: an exception that is given to a future passes by the `try`
+    /// around its `await` where several coroutines run. The prelude raises it in the right place.
+    awaited: HashSet<u32>,
+    /// What failed tools said: an exception with this message is a tool's failure.
+    refusals: HashSet<String>,
 }
 
 impl Interpreter<'_> {
@@ -105,7 +123,7 @@ impl Interpreter<'_> {
                 }
                 Ok(RunProgress::ResolveFutures(state)) => {
                     let replies = self.link.wait_for_any(state.pending_call_ids());
-                    let results = replies.into_iter().map(|reply| (reply.id, into_result(reply))).collect();
+                    let results = replies.into_iter().map(|reply| (reply.id, self.result(reply))).collect();
                     state.resume(results, PrintWriter::Callback(&mut Printer(self.link)))
                 }
                 Err(error) => return self.fail(&error),
@@ -119,7 +137,7 @@ impl Interpreter<'_> {
         }
         match into_value(value) {
             Ok(value) => Outcome::Done(value),
-            Err(message) => Outcome::Failed(Failure { kind: FailureKind::Result, message, traceback: None }),
+            Err(message) => Outcome::Failed(Failure::new(FailureKind::Result, message)),
         }
     }
 
@@ -146,16 +164,19 @@ impl Interpreter<'_> {
         } else {
             FailureKind::Exception
         };
-        let mut failure = traceback::failure(error, kind, self.prepared, &self.program.code);
+        let is_refusal = error.exc_type() == ExcType::RuntimeError && self.refusals.contains(message);
+        let mut failure = traceback::failure(error, kind, self.prepared, &self.program.code, is_refusal);
         if is_gap {
             failure.message.push_str(GAP_MARK);
+        } else if matches!(kind, FailureKind::Exception | FailureKind::Syntax) {
+            failure.is_doubtful = !is_refusal && support::is_doubtful(error.exc_type(), self.prepared.gaps.is_lazy);
         }
         Outcome::Failed(if kind == FailureKind::Output { self.printed_too_much(failure.traceback) } else { failure })
     }
 
     fn printed_too_much(&self, traceback: Option<String>) -> Failure {
         let message = format!("It printed more than {} bytes", self.program.output_bytes);
-        Failure { kind: FailureKind::Output, message, traceback }
+        Failure { traceback, ..Failure::new(FailureKind::Output, message) }
     }
 
     /// Names that the program does not define itself.
@@ -191,12 +212,33 @@ impl Interpreter<'_> {
         };
         self.has_acted = true;
         self.link.request(call.call_id, request);
+        if name.ends_with(LATER) {
+            self.awaited.insert(call.call_id);
+        }
         if name.ends_with(LATER) || name == SLEEP {
             return call.resume_pending(PrintWriter::Callback(&mut Printer(self.link)));
         }
         let reply = self.link.wait_for(call.call_id);
         call.tracker_mut().set_max_duration(self.link.time_left().max(Duration::from_millis(1)));
-        call.resume(into_result(reply), PrintWriter::Callback(&mut Printer(self.link)))
+        call.resume(self.result(reply), PrintWriter::Callback(&mut Printer(self.link)))
+    }
+
+    /// An answer as the program gets it; see `prelude_async.py` for those that it awaits.
+    fn result(&mut self, reply: Reply) -> ExtFunctionResult {
+        let is_awaited = self.awaited.remove(&reply.id);
+        let result = reply.result.map(from_value).map_err(|error| error.message);
+        if let Err(message) = &result {
+            self.refusals.insert(message.clone());
+        }
+        match result {
+            Ok(value) if is_awaited => ExtFunctionResult::Return(MontyObject::Tuple(vec![MontyObject::Bool(true), value])),
+            Err(message) if is_awaited => {
+                let message = MontyObject::String(message);
+                ExtFunctionResult::Return(MontyObject::Tuple(vec![MontyObject::Bool(false), message]))
+            }
+            Ok(value) => ExtFunctionResult::Return(value),
+            Err(message) => ExtFunctionResult::Error(MontyException::new(ExcType::RuntimeError, Some(message))),
+        }
     }
 
     /// What a call of one of our functions asks for; `None` where it is the program's `return`.
@@ -236,13 +278,6 @@ impl Interpreter<'_> {
             _ => return Err(wrong(usage.to_owned())),
         }
         Ok(Some(Request::Call(Call { name: tool, positional: Vec::new(), named })))
-    }
-}
-
-fn into_result(reply: Reply) -> ExtFunctionResult {
-    match reply.result {
-        Ok(value) => ExtFunctionResult::Return(from_value(value)),
-        Err(error) => ExtFunctionResult::Error(MontyException::new(ExcType::RuntimeError, Some(error.message))),
     }
 }
 

@@ -12,7 +12,9 @@ use ruff_text_size::Ranged;
 use super::{
     FILE_NAME,
     analysis::{Facts, OWN_ASYNCIO},
-    flow, support,
+    flow,
+    gaps::{self, Gaps},
+    support,
 };
 use crate::{
     message::{Failure, FailureKind, Program},
@@ -34,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) prelude_lines: u32,
     /// What the program needs and the embedded interpreter lacks.
     pub(crate) unsupported: Option<String>,
+    /// Where the embedded interpreter may differ from a real one; searched only if the program may run in either.
+    pub(crate) gaps: Gaps,
 }
 
 /// Reads, checks and changes a program.
@@ -49,7 +53,7 @@ pub(crate) fn prepare(program: &Program) -> Result<Prepared, Failure> {
     let body = edits.apply(source);
 
     let mut prelude = String::new();
-    if facts.is_async || facts.modules.iter().any(|module| module == "asyncio") || !facts.asyncio_names.is_empty() {
+    if facts.is_async || facts.uses_asyncio() {
         prelude.push_str(PRELUDE_ASYNC);
     }
     if facts.uses_kit {
@@ -62,7 +66,9 @@ pub(crate) fn prepare(program: &Program) -> Result<Prepared, Failure> {
         prelude.push_str(&format!("{name} = {name}\n"));
     }
     let prelude_lines = u32::try_from(prelude.lines().count()).unwrap_or_default();
-    Ok(Prepared { text: format!("{prelude}{body}"), body, prelude_lines, unsupported: support::missing(&facts, &tools) })
+    let gaps = if program.may_move { gaps::find(statements, source, &facts, &tools) } else { Gaps::default() };
+    let unsupported = support::missing(&facts, &tools);
+    Ok(Prepared { text: format!("{prelude}{body}"), body, prelude_lines, unsupported, gaps })
 }
 
 fn syntax_failure(source: &str, error: &ruff_python_parser::ParseError) -> Failure {
@@ -72,7 +78,7 @@ fn syntax_failure(source: &str, error: &ruff_python_parser::ParseError) -> Failu
     let text = source.lines().nth(line - 1).unwrap_or_default();
     let message = format!("SyntaxError: {} (line {line})", error.error);
     let traceback = format!("  File \"{FILE_NAME}\", line {line}\n    {}\n{message}", text.trim());
-    Failure { kind: FailureKind::Syntax, message, traceback: Some(traceback) }
+    Failure { traceback: Some(traceback), ..Failure::new(FailureKind::Syntax, message) }
 }
 
 /// Takes imports out that the prepared program has its own for: `skillz`, and parts of `asyncio`.

@@ -37,6 +37,9 @@ const SPECIAL_METHODS: [&str; 13] = [
     "__post_init__",
 ];
 
+/// Most answers that are kept: programs may name anything.
+const MOST_KNOWN: usize = 4_096;
+
 thread_local! {
     /// Answers so far; they never change.
     static KNOWN: RefCell<HashMap<String, bool>> = RefCell::default();
@@ -81,6 +84,14 @@ pub(crate) fn reused_builtins<'a>(facts: &'a Facts, tools: &'a HashSet<&str>) ->
     BUILTINS.split_ascii_whitespace().filter(|name| facts.bound.contains(*name) && !tools.contains(*name) && has(name))
 }
 
+/// Whether an exception may tell of a gap: a real interpreter perhaps would not have raised it.
+pub(crate) fn is_doubtful(exception: ExcType, is_lazy: bool) -> bool {
+    let kinds =
+        [ExcType::AttributeError, ExcType::TypeError, ExcType::NotImplementedError, ExcType::NameError, ExcType::SyntaxError];
+    let is_kind = |kind: ExcType| exception == kind || exception.is_subclass_of(kind);
+    kinds.into_iter().any(is_kind) || (is_lazy && is_kind(ExcType::Exception) && !is_kind(ExcType::MemoryError))
+}
+
 /// Whether an exception tells of a gap of the embedded interpreter, and not of a fault of the program.
 pub(crate) fn is_gap(exception: ExcType, message: &str) -> bool {
     if exception == ExcType::NotImplementedError {
@@ -94,14 +105,33 @@ pub(crate) fn is_gap(exception: ExcType, message: &str) -> bool {
 }
 
 /// Whether a tiny program runs without an exception. One that asks for the operating system got as far as that.
-fn has(program: &str) -> bool {
-    if let Some(known) = KNOWN.with_borrow(|known| known.get(program).copied()) {
+pub(super) fn has(program: &str) -> bool {
+    ask(program, false)
+}
+
+/// Whether a tiny program finds the attributes that it uses, whatever it comes to then.
+pub(super) fn has_attribute(program: &str) -> bool {
+    ask(program, true)
+}
+
+fn ask(program: &str, is_forgiving: bool) -> bool {
+    let question = if is_forgiving { format!("{program}?") } else { program.to_owned() };
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(&question).copied()) {
         return known;
     }
     let started = MontyRun::new(program.to_owned(), "probe.py", Vec::new(), CompileOptions::default())
         .and_then(|run| run.start(Vec::new(), ResourceTracker::default(), PrintWriter::Disabled));
-    let is_there = matches!(started, Ok(RunProgress::Complete(_) | RunProgress::OsCall(_)));
-    KNOWN.with_borrow_mut(|known| known.insert(program.to_owned(), is_there));
+    let is_there = match started {
+        Ok(RunProgress::Complete(_) | RunProgress::OsCall(_)) => true,
+        Ok(_) => false,
+        Err(error) => is_forgiving && error.exc_type() != ExcType::AttributeError,
+    };
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert(question, is_there)
+    });
     is_there
 }
 

@@ -5,17 +5,21 @@ use std::fmt::Write;
 use monty_types::{MontyException, StackFrame};
 
 use super::{FILE_NAME, prepare::Prepared};
-use crate::message::{Failure, FailureKind};
+use crate::message::{Failure, FailureKind, TOOL_ERROR, last_line, with_line};
 
 /// Frames shown; of deeper stacks the outermost and innermost half.
 const MOST_FRAMES: usize = 12;
 
-/// An exception with its traceback, in the program's own lines.
-pub(crate) fn failure(error: &MontyException, kind: FailureKind, prepared: &Prepared, source: &str) -> Failure {
+/// An exception with its traceback, in the program's own lines. A tool's failure is told of as a real Python tells it.
+pub(crate) fn failure(error: &MontyException, kind: FailureKind, prepared: &Prepared, source: &str, is_refusal: bool) -> Failure {
     let summary = error.summary();
+    let summary = match summary.strip_prefix("RuntimeError") {
+        Some(rest) if is_refusal => format!("{TOOL_ERROR}{rest}"),
+        _ => summary,
+    };
     let frames: Vec<Frame<'_>> = error.traceback().iter().filter_map(|frame| Frame::read(frame, prepared, source)).collect();
     if frames.is_empty() {
-        return Failure { kind, message: summary, traceback: None };
+        return Failure::new(kind, summary);
     }
     let mut text = "Traceback (most recent call last):\n".to_owned();
     let half = MOST_FRAMES / 2;
@@ -27,9 +31,9 @@ pub(crate) fn failure(error: &MontyException, kind: FailureKind, prepared: &Prep
             let _ = writeln!(text, "  File \"{FILE_NAME}\", line {}, in {}\n    {}", frame.line, frame.function, frame.text);
         }
     }
-    text.push_str(&summary);
-    let place = frames.last().map(|frame| format!(" (line {})", frame.line)).unwrap_or_default();
-    Failure { kind, message: format!("{summary}{place}"), traceback: Some(text) }
+    text.push_str(last_line(&summary));
+    let message = frames.last().map_or(summary.clone(), |frame| with_line(&summary, frame.line));
+    Failure { traceback: Some(text), ..Failure::new(kind, message) }
 }
 
 struct Frame<'a> {
