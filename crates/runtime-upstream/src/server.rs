@@ -78,6 +78,10 @@ pub(crate) struct Server {
     tail: Mutex<Tail>,
     wake: Notify,
     started: AtomicBool,
+    /// Names that were given to its tools and are not in the file yet: the original, the name before, the name.
+    unsaved_names: Mutex<Vec<(String, Option<String>, String)>>,
+    /// Held while these are written, so that whoever waits for it finds them written.
+    saving_names: tokio::sync::Mutex<()>,
     /// Told when the tools may have changed.
     tell: Box<dyn Fn() + Send + Sync>,
 }
@@ -105,6 +109,8 @@ impl Server {
             tail: Mutex::default(),
             wake: Notify::new(),
             started: AtomicBool::new(false),
+            unsaved_names: Mutex::default(),
+            saving_names: tokio::sync::Mutex::default(),
             tell,
         })
     }
@@ -247,6 +253,28 @@ impl Server {
         Ok(())
     }
 
+    /// Gives a tool its name here. [`Self::save_names`] keeps it.
+    pub(crate) fn name_tool(&self, original: &str, before: Option<&str>, name: &str) {
+        self.file().known.rename(original, before, name);
+        let given = (original.to_owned(), before.map(str::to_owned), name.to_owned());
+        self.unsaved_names.lock().unwrap_or_else(PoisonError::into_inner).push(given);
+    }
+
+    /// Writes names that were given into the file.
+    pub(crate) async fn save_names(&self) {
+        let _turn = self.saving_names.lock().await;
+        let names = std::mem::take(&mut *self.unsaved_names.lock().unwrap_or_else(PoisonError::into_inner));
+        if names.is_empty() {
+            return;
+        }
+        let saved = self.change_file(true, move |file| {
+            names.iter().for_each(|(original, before, name)| file.known.rename(original, before.as_deref(), name));
+        });
+        if let Err(error) = saved.await {
+            tracing::warn!(server = %self.name, %error, "The names of a server's tools could not be kept");
+        }
+    }
+
     async fn learn(&self, listed: Vec<KnownTool>, accept: bool) {
         let learnt = self.change_file(true, move |file| {
             if accept {
@@ -259,6 +287,7 @@ impl Server {
         if let Err(error) = learnt.await {
             tracing::warn!(server = %self.name, %error, "What was learnt of a server could not be kept");
         }
+        self.save_names().await;
     }
 
     async fn run(self: Arc<Self>) {
