@@ -36,6 +36,10 @@ const HEALTHY: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// How long a call waits for a server that has just come up to settle down.
 const SETTLING: Duration = Duration::from_secs(2);
+/// How long whoever refreshes a server waits for its list of tools.
+const REFRESHING: Duration = Duration::from_secs(30);
+/// How long the first list of tools may take, after which the server counts as lost.
+const FIRST_LIST: Duration = Duration::from_secs(60);
 /// How long further notes of changes are waited for before the list is read anew.
 const GATHER: Duration = Duration::from_millis(50);
 
@@ -206,7 +210,7 @@ impl Server {
             self.wake.notify_one();
             return Ok(());
         };
-        let listed = client::list_tools(&connection).await.map_err(|error| {
+        let listed = list_within(REFRESHING, &connection).await.map_err(|error| {
             let message = format!(
                 "The tools of the imported server `{}` could not be listed: {}",
                 self.name,
@@ -330,12 +334,18 @@ impl Server {
         let mut changes = connection.list_changes();
         let ready = |listed| Phase::Ready { connection: Arc::clone(&connection), greeting: greeting.clone(), listed, since };
         self.phase.send_replace(ready(false));
+        let mut is_first = true;
         loop {
             changes.mark_unchanged();
-            let listed = match client::list_tools(&connection).await {
+            let listing = async {
+                // A server that is in use is not lost over a list that it has told once.
+                if is_first { list_within(FIRST_LIST, &connection).await } else { client::list_tools(&connection).await }
+            };
+            let listed = match listing.await {
                 Ok(listed) => listed,
                 Err(error) => return (error, Some(since.elapsed())),
             };
+            is_first = false;
             self.learn(listed, false).await;
             self.phase.send_replace(ready(true));
             tokio::select! {
@@ -367,6 +377,16 @@ impl Server {
         });
         ToolError::new(ErrorKind::Unavailable, message).with_output(failure.output.clone()).with_hint(hint)
     }
+}
+
+/// Lists a server's tools, all pages within `limit`.
+async fn list_within(limit: Duration, connection: &Arc<Connection>) -> Result<Vec<KnownTool>, RequestError> {
+    let listed = tokio::time::timeout(limit, client::list_tools(connection)).await;
+    listed.unwrap_or_else(|_| Err(RequestError::Link(LinkError::Over(late(limit)))))
+}
+
+fn late(limit: Duration) -> String {
+    format!("The server did not answer `tools/list` within {} s", limit.as_secs())
 }
 
 /// Closes a connection when its session ends, however it ends.

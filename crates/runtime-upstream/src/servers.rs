@@ -118,7 +118,12 @@ impl ImportedServers {
         let is_settled = timeout(WAIT_FOR_TOOLS, settled).await.is_ok_and(|phase| phase.is_ok());
         let mut entry = report::entry(server, &self.tools());
         if let (false, Some(members)) = (is_settled, entry.as_object_mut()) {
-            members.insert("note".to_owned(), json!("It goes on in the background; its tools appear when it answers"));
+            let goes_on = "It goes on in the background; its tools appear when it answers";
+            let note = members
+                .get("note")
+                .and_then(Value::as_str)
+                .map_or_else(|| goes_on.to_owned(), |note| format!("{goes_on}. {note}"));
+            members.insert("note".to_owned(), json!(note));
         }
         entry
     }
