@@ -40,6 +40,10 @@ impl ClientPort for TerminalClient {
         Some(json!("terminal"))
     }
 
+    fn is_operator(&self) -> bool {
+        true
+    }
+
     async fn roots(&self) -> Option<Vec<PathBuf>> {
         None
     }

@@ -20,6 +20,8 @@ pub(crate) fn settings(resolved: &Resolved, launcher: Launcher, purpose: Purpose
     UpstreamSettings {
         directory: home.join("servers"),
         data_directory: home.join("servers"),
+        skillz_home: home.clone(),
+        user_home: environment.home(),
         launcher,
         environment: environment.for_tools(),
         search_path: search.places(),

@@ -17,6 +17,14 @@ pub trait ClientPort: Send + Sync {
     fn is_remote(&self) -> bool {
         false
     }
+    /// The session that the call was made in, as far as it can be told from other clients' sessions.
+    fn session(&self) -> Option<u64> {
+        None
+    }
+    /// Whether the call is the operator's own, made from the command line of the server's machine.
+    fn is_operator(&self) -> bool {
+        false
+    }
     /// The client's workspace roots; `None` where it has no such notion or did not answer.
     async fn roots(&self) -> Option<Vec<PathBuf>>;
     /// Asks the user (MCP elicitation). The engine stops the call's clock meanwhile.

@@ -164,6 +164,10 @@ impl Host for EngineHost {
         }
     }
 
+    fn session(&self) -> Option<u64> {
+        self.tree.client().session()
+    }
+
     async fn ask_user(&self, message: &str, schema: Value) -> Result<Answer, ToolError> {
         if !self.tree.capabilities.elicitation {
             self.tree.client().refused(ClientCapabilities { elicitation: true, sampling: false });

@@ -45,6 +45,7 @@ mod tree;
 mod try_out;
 mod versions;
 mod view;
+mod wish;
 
 pub use client::{ClientPort, NoClient};
 pub use code::{CodeRun, CodeRuntime};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use skillz_tool::{AnswerAction, ErrorKind, ServerDefinition, Tool, ToolError, ToolKind, Upstreams};
 
-use crate::{ClientPort, DeleteReport, PolicyMode, engine::Engine};
+use crate::{ClientPort, DeleteReport, PolicyMode, engine::Engine, wish::wish};
 
 /// What to do with imported servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
@@ -52,22 +52,69 @@ impl Engine {
         };
         let answer = match action {
             ServerAction::Add => {
-                self.allow_server(&name, &definition, client.as_ref()).await?;
-                upstreams.add(&name, definition, overwrite).await?
+                upstreams.ready().await;
+                // Without one of that name there is nothing to replace, and what comes meanwhile was not asked about.
+                let replaces = overwrite && !is_unknown(upstreams, &name);
+                if replaces {
+                    self.allow_change(&name, "replaced", client.as_ref())?;
+                }
+                self.allow_server(&name, &definition, replaces, client.as_ref()).await?;
+                upstreams.add(&name, definition, replaces).await?
             }
-            ServerAction::Remove => upstreams.remove(&name).await?,
-            ServerAction::Refresh => upstreams.refresh(&name).await?,
+            ServerAction::Remove => {
+                self.allow_change(&name, "removed", client.as_ref())?;
+                upstreams.remove(&name).await?
+            }
+            ServerAction::Refresh => {
+                self.allow_change(&name, "refreshed", client.as_ref())?;
+                upstreams.refresh(&name).await?
+            }
             ServerAction::List => upstreams.list(Some(&name))?,
         };
         self.refresh();
         Ok(self.with_served_names(upstreams, answer))
     }
 
+    /// Decides whether a client may change what is imported already. Whoever has the command line of this machine is the
+    /// operator.
+    fn allow_change(&self, name: &str, change: &str, client: &dyn ClientPort) -> Result<(), ToolError> {
+        let mode = self.settings().policy.servers;
+        if client.is_operator() || mode == Some(PolicyMode::Declared) {
+            return Ok(());
+        }
+        let refusal = |reason: &str, hint: &str| {
+            let message = format!("The imported server `{name}` was not {change}: {reason}");
+            Err(ToolError::new(ErrorKind::Denied, message).with_hint(hint))
+        };
+        if mode == Some(PolicyMode::Deny) {
+            return refusal(
+                "the operator's policy (`[policy] servers = \"deny\"`) refuses all changes of imported servers",
+                "The operator can use `skillz servers` on the server's machine, or change `[policy] servers` in its `config.toml`",
+            );
+        }
+        if client.is_remote() {
+            return refusal(
+                "clients that come over HTTP may not change servers that are there already",
+                "Use `skillz servers` on the server's machine, or let the operator set `[policy] servers = \"declared\"` in its `config.toml`",
+            );
+        }
+        Ok(())
+    }
+
     /// Decides whether a client may import a server; asks the user where the policy says so.
-    async fn allow_server(&self, name: &str, definition: &ServerDefinition, client: &dyn ClientPort) -> Result<(), ToolError> {
+    async fn allow_server(
+        &self,
+        name: &str,
+        definition: &ServerDefinition,
+        replaces: bool,
+        client: &dyn ClientPort,
+    ) -> Result<(), ToolError> {
+        if client.is_operator() {
+            return Ok(());
+        }
         let policy = self.settings().policy;
         let variables = definition.variables();
-        let what = wish(definition, &variables);
+        let what = wish(definition, replaces);
         let modes = [policy.servers, (!variables.is_empty()).then_some(policy.environment)];
         if modes.contains(&Some(PolicyMode::Deny)) {
             let key = if policy.servers == Some(PolicyMode::Deny) { "servers" } else { "env" };
@@ -143,17 +190,9 @@ fn server_of(tool: &Tool) -> &str {
     tool.manifest.mcp_server.as_ref().and_then(|place| place.get("server")).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What an import asks for, in words.
-fn wish(definition: &ServerDefinition, variables: &[String]) -> String {
-    let mut what = match (&definition.command, &definition.url) {
-        (Some(command), _) => format!("runs `{command}` on this machine"),
-        (None, _) => "connects this server to another one".to_owned(),
-    };
-    if !variables.is_empty() {
-        let names: Vec<String> = variables.iter().map(|name| format!("`{name}`")).collect();
-        what.push_str(&format!(" and takes {} from the server's environment", names.join(", ")));
-    }
-    what
+/// Whether there is no server of that name. One whose file cannot be read is there.
+fn is_unknown(upstreams: &Arc<dyn Upstreams>, name: &str) -> bool {
+    upstreams.list(Some(name)).is_err_and(|error| error.kind == ErrorKind::NotFound)
 }
 
 async fn ask(name: &str, what: &str, client: &dyn ClientPort) -> Result<(), ToolError> {
@@ -170,7 +209,7 @@ async fn ask(name: &str, what: &str, client: &dyn ClientPort) -> Result<(), Tool
     }
     let schema = json!({
         "type": "object",
-        "properties": {"allow": {"type": "boolean", "title": "Allow", "description": "Import this server", "default": true}},
+        "properties": {"allow": {"type": "boolean", "title": "Allow", "description": "Import this server"}},
         "required": ["allow"],
     });
     let answer = client.ask_user(&format!("The server `{name}` is to be imported; it {what}. Allow it?"), schema).await?;

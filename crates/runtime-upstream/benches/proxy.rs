@@ -121,6 +121,8 @@ async fn proxied() -> Vec<Duration> {
     let servers = ImportedServers::open(UpstreamSettings {
         directory: home.path().join("servers"),
         data_directory: home.path().join("servers"),
+        skillz_home: home.path().to_owned(),
+        user_home: None,
         launcher: Launcher::new(std::env::current_exe().unwrap(), SandboxKind::None),
         environment: BTreeMap::new(),
         search_path: vec!["/usr/bin".into(), "/bin".into(), "/usr/local/bin".into()],

@@ -1,6 +1,13 @@
 //! Connects to a server by whichever way its definition says.
 
-use std::{collections::BTreeMap, env, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use reqwest::Url;
 use skillz_process::{Command, ProcessLimits};
@@ -96,7 +103,7 @@ impl Server {
         url: Url,
         session: &CancellationToken,
     ) -> Result<(Arc<Connection>, Greeting), RequestError> {
-        let headers = request_headers(self.secrets.headers.iter());
+        let headers = request_headers(self.secrets.headers.iter())?;
         let link = HttpLink::new(self.http.get()?.clone(), url, headers);
         let connection = Connection::new(Link::Http(link));
         let greeting = client::greet(&connection).await?;
@@ -122,7 +129,7 @@ impl Server {
         url: Url,
         session: &CancellationToken,
     ) -> Result<(Arc<Connection>, Greeting), RequestError> {
-        let headers = request_headers(self.secrets.headers.iter());
+        let headers = request_headers(self.secrets.headers.iter())?;
         let (link, stream) = SseLink::open(self.http.get()?.clone(), url, headers).await?;
         let connection = Connection::new(Link::Sse(link));
         let (own, session) = (Arc::clone(&connection), session.clone());
@@ -204,12 +211,40 @@ impl Server {
         let mut policy = Policy { network: true, ..Policy::default() };
         policy.allow_reading(&program.confined_path);
         program.visible.iter().for_each(|place| policy.allow_reading(place));
-        let named = self.definition.args.iter().map(PathBuf::from).filter(|path| path.is_absolute() && path.exists());
-        // The whole file system is no argument of a confined server.
-        named.filter(|path| path.components().count() > 2).for_each(|path| policy.allow_reading(&path));
+        self.named_places().filter(|path| !self.is_closed(path)).for_each(|path| policy.allow_reading(&path));
         policy.read_write.push(folder);
         policy
     }
+
+    /// What a confined server's arguments name and it is not shown all the same.
+    pub(crate) fn withheld(&self) -> Vec<PathBuf> {
+        if !self.definition.sandbox {
+            return Vec::new();
+        }
+        let own = self.settings.data_directory.join(&self.name);
+        self.named_places().filter(|path| !path.starts_with(&own) && self.is_closed(path)).collect()
+    }
+
+    fn named_places(&self) -> impl Iterator<Item = PathBuf> {
+        let named = self.definition.args.iter().map(PathBuf::from).filter(|path| path.is_absolute() && path.exists());
+        // The whole file system is no argument of a confined server.
+        named.filter(|path| path.components().count() > 2)
+    }
+
+    fn is_closed(&self, path: &Path) -> bool {
+        is_closed(path, &self.settings.skillz_home, self.settings.user_home.as_deref())
+    }
+}
+
+/// Whether a place is, holds or lies in the data folder, or is or holds the user's home; wherever links lead.
+fn is_closed(path: &Path, skillz_home: &Path, user_home: Option<&Path>) -> bool {
+    let both = |path: &Path| [path.to_owned(), path.canonicalize().unwrap_or_else(|_| path.to_owned())];
+    let (paths, skillz_homes) = (both(path), both(skillz_home));
+    let user_homes: Vec<PathBuf> = user_home.into_iter().flat_map(both).collect();
+    paths.iter().any(|path| {
+        skillz_homes.iter().any(|home| path.starts_with(home) || home.starts_with(path))
+            || user_homes.iter().any(|home| home.starts_with(path))
+    })
 }
 
 fn unusable(error: ToolError) -> RequestError {
@@ -217,4 +252,33 @@ fn unusable(error: ToolError) -> RequestError {
         Some(hint) => format!("{}. {hint}", error.message),
         None => error.message,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_folder_and_the_whole_home_are_closed_also_behind_links() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path();
+        for folder in ["user/data/servers/x", "user/work", "other"] {
+            std::fs::create_dir_all(root.join(folder)).expect("a folder");
+        }
+        std::os::unix::fs::symlink(root.join("user/data/servers"), root.join("other/link")).expect("a link");
+        let (data, user) = (root.join("user/data"), root.join("user"));
+        for (path, expected) in [
+            ("user/data", true),
+            ("user/data/servers/x", true),
+            ("user", true),
+            ("", true),
+            ("other/link", true),
+            ("user/work", false),
+            ("user/data2", false),
+            ("other", false),
+        ] {
+            assert_eq!(is_closed(&root.join(path), &data, Some(&user)), expected, "{path}");
+        }
+        assert!(!is_closed(&root.join("other"), &data, None) && is_closed(&user, &data, None));
+    }
 }

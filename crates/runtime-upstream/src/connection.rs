@@ -38,11 +38,17 @@ pub(crate) enum Era {
 pub(crate) struct RunningCall {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) capabilities: ClientCapabilities,
+    /// Its client's session, where that can be told.
+    pub(crate) session: Option<u64>,
     /// Whether its client wants to know how far it has come.
     pub(crate) wants_progress: bool,
     /// Done when the call is over.
     pub(crate) ended: CancellationToken,
 }
+
+/// Calls of several clients are under way, so it cannot be told whose something of the server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SeveralClients;
 
 /// One conversation with a server.
 pub(crate) struct Connection {
@@ -226,18 +232,25 @@ impl Connection {
         self.state().pending.contains_key(&id)
     }
 
-    /// The call that something of the server belongs to: the one it names or came with, else the latest whose client can
-    /// do what is needed.
-    pub(crate) fn call_for(&self, related: Option<u64>, needed: ClientCapabilities) -> Option<Arc<RunningCall>> {
+    /// The call that something of the server belongs to: the one it names or came with. Else the latest whose client can
+    /// do what is needed, if all calls are of one client: nobody is asked in the name of somebody else's call.
+    pub(crate) fn call_for(
+        &self,
+        related: Option<u64>,
+        needed: ClientCapabilities,
+    ) -> Result<Option<Arc<RunningCall>>, SeveralClients> {
         let state = self.state();
         if let Some(call) = related.and_then(|id| state.pending.get(&id)).and_then(|pending| pending.call.as_ref()) {
-            return Some(Arc::clone(call));
+            return Ok(Some(Arc::clone(call)));
+        }
+        if !are_of_one_client(state.pending.values().filter_map(|pending| Some(pending.call.as_ref()?.session))) {
+            return Err(SeveralClients);
         }
         let can = |call: &RunningCall| {
             (call.capabilities.elicitation || !needed.elicitation) && (call.capabilities.sampling || !needed.sampling)
         };
         let calls = state.pending.iter().filter_map(|(id, pending)| Some((*id, pending.call.as_ref()?)));
-        calls.max_by_key(|(id, call)| (can(call), *id)).map(|(_, call)| Arc::clone(call))
+        Ok(calls.max_by_key(|(id, call)| (can(call), *id)).map(|(_, call)| Arc::clone(call)))
     }
 
     fn take_answer(&self, mut message: Map<String, Value>, id: Option<u64>) {
@@ -264,7 +277,7 @@ impl Connection {
             "notifications/tools/list_changed" => self.list_changes.send_modify(|count| *count += 1),
             "notifications/message" => {
                 let call = self.call_for(related(params, carrier), ClientCapabilities::default());
-                question::log(call.as_deref(), params);
+                question::log(call.ok().flatten().as_deref(), params);
             }
             "notifications/cancelled" => {
                 let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
@@ -337,6 +350,12 @@ impl Drop for Withdrawal<'_> {
     }
 }
 
+/// Whether calls made in these sessions are of one client. A call whose session is not known may be anybody's.
+fn are_of_one_client(mut sessions: impl Iterator<Item = Option<u64>>) -> bool {
+    let Some(first) = sessions.next() else { return true };
+    sessions.all(|session| session.is_some() && session == first)
+}
+
 /// The request that something of the server says it belongs to.
 pub(crate) fn related(params: &Value, carrier: Option<u64>) -> Option<u64> {
     let meta = params.get("_meta");
@@ -347,4 +366,24 @@ pub(crate) fn related(params: &Value, carrier: Option<u64>) -> Option<u64> {
 /// An id of this side's, which some servers give back as text.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_of_one_client_if_all_sessions_are_the_same() {
+        for (sessions, expected) in [
+            (vec![], true),
+            (vec![None], true),
+            (vec![Some(1)], true),
+            (vec![Some(1), Some(1)], true),
+            (vec![Some(1), Some(2)], false),
+            (vec![Some(1), None], false),
+            (vec![None, None], false),
+        ] {
+            assert_eq!(are_of_one_client(sessions.iter().copied()), expected, "{sessions:?}");
+        }
+    }
 }

@@ -3,6 +3,9 @@
 use reqwest::{Url, header};
 use skillz_tool::{ServerDefinition, ToolError};
 
+/// Why a header cannot be sent; its value may be a secret and is not told.
+pub(crate) const UNFIT_HEADER: &str = "its value holds a line end or something else that is no printable ASCII character";
+
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -57,6 +60,9 @@ pub(crate) fn check(definition: &ServerDefinition) -> Result<Reach, ToolError> {
             .filter(|name| header::HeaderName::from_bytes(name.as_bytes()).is_err())
             .map(|name| format!("`{name}` is no name of a header")),
     );
+    let is_unfit = |value: &str| header::HeaderValue::from_str(value.trim()).is_err();
+    let unfit = definition.headers.iter().filter(|(_, value)| is_unfit(value));
+    faults.extend(unfit.map(|(name, _)| format!("the header `{name}` cannot be sent: {UNFIT_HEADER}")));
     if definition.args.iter().chain(definition.env.values()).any(|text| text.contains('\0')) {
         faults.push("`args` and `env` hold a NUL character".to_owned());
     }
@@ -88,6 +94,7 @@ mod tests {
             (json!({"url": "http://x", "env": {"A": "1"}}), "take `headers`".trim_start_matches("take ")),
             (json!({"command": "x", "headers": {"A": "1"}}), "takes `env`"),
             (json!({"command": "x", "env": {"A=B": "1"}}), "no name of a variable"),
+            (json!({"url": "http://x", "headers": {"X-A": "a\nb"}}), "the header `X-A` cannot be sent"),
         ] {
             let fault = checked(definition).expect_err(part);
             assert!(fault.contains(part), "{fault}");

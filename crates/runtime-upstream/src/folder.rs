@@ -53,6 +53,11 @@ impl ServerFile {
     pub(crate) fn new(definition: ServerDefinition) -> Self {
         Self { definition, known: KnownTools::default(), limits: Limits::default(), extra: Map::new() }
     }
+
+    /// The same server imported anew: the limits that were written by hand stay, and so do its tools' names.
+    pub(crate) fn replaced_by(self, definition: ServerDefinition) -> Self {
+        Self { definition, known: self.known.names_only(), limits: self.limits, extra: Map::new() }
+    }
 }
 
 impl Folder {
@@ -111,7 +116,10 @@ impl Folder {
             (None, None) => {}
             (Some(Ok(before)), Some(after)) if before == after => {}
             (_, Some(after)) => self.write(&path, after).map_err(|error| failed("Writing", &error))?,
-            (_, None) => fs::remove_file(&path).map_err(|error| failed("Removing", &error))?,
+            (_, None) => {
+                let removed = fs::remove_file(&path).and_then(|()| File::open(&self.0)?.sync_all());
+                removed.map_err(|error| failed("Removing", &error))?;
+            }
         }
         drop(lock);
         Ok(after)
@@ -179,6 +187,15 @@ mod tests {
         assert!(text.contains("\"disabled_since\": 3") && text.contains("\"hidden\""), "{text}");
         assert_eq!(folder.change("a", |_| Ok(None)), Ok(None));
         assert!(folder.stamps().is_empty());
+    }
+
+    #[test]
+    fn limits_of_people_outlive_a_new_import() {
+        let by_hand = r#"{"command": "y", "limits": {"timeout_ms": 300000}, "hidden": ["t"]}"#;
+        let file: ServerFile = serde_json::from_str(by_hand).expect("a definition");
+        let anew = file.replaced_by(definition("z"));
+        assert_eq!((anew.limits.timeout_ms, anew.definition.command.as_deref()), (Some(300_000), Some("z")));
+        assert!(anew.known.hidden.is_empty());
     }
 
     #[test]

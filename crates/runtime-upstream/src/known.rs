@@ -15,8 +15,11 @@ const FIELDS: [&str; 6] = ["name", "title", "description", "inputSchema", "outpu
 pub(crate) struct KnownTool {
     /// Its name at the server.
     pub(crate) name: String,
-    /// SHA-256 of what its users rely on, in hexadecimal.
+    /// SHA-256 of what its users rely on, in hexadecimal. Empty where nothing is known of it but its name here.
     pub(crate) hash: String,
+    /// Its name here, which stays once it is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) served_as: Option<String>,
     /// Whether the server still lists it.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub(crate) listed: bool,
@@ -43,7 +46,14 @@ impl KnownTool {
     pub(crate) fn read(definition: Value) -> Option<Self> {
         let name = definition.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())?.to_owned();
         let hash = hash(&definition);
-        Some(Self { name, hash, listed: true, definition })
+        Some(Self { name, hash, served_as: None, listed: true, definition })
+    }
+
+    /// Takes over what is listed now. The name here stays.
+    fn take(&mut self, listed: &Self) {
+        self.hash.clone_from(&listed.hash);
+        self.definition.clone_from(&listed.definition);
+        self.listed = listed.listed;
     }
 }
 
@@ -59,6 +69,10 @@ impl KnownTools {
                 continue;
             };
             known.listed = true;
+            if known.hash.is_empty() {
+                known.take(tool);
+                continue;
+            }
             if known.hash == tool.hash {
                 if hold {
                     self.changed.remove(&tool.name);
@@ -68,7 +82,7 @@ impl KnownTools {
             }
             self.changed.insert(tool.name.clone());
             if !hold {
-                known.clone_from(tool);
+                known.take(tool);
             }
         }
     }
@@ -79,9 +93,24 @@ impl KnownTools {
         self.changed.clear();
     }
 
-    /// The tools to offer.
-    pub(crate) fn offered(&self) -> impl Iterator<Item = &KnownTool> {
-        self.tools.iter().filter(|tool| tool.listed && !self.hidden.contains(&tool.name))
+    /// What remains when a server is imported anew: the names that its tools have here, and nothing else.
+    pub(crate) fn names_only(self) -> Self {
+        let named = self.tools.into_iter().filter(|tool| tool.served_as.is_some());
+        let tools = named.map(|tool| KnownTool { hash: String::new(), listed: false, definition: Value::Null, ..tool });
+        Self { tools: tools.collect(), ..Self::default() }
+    }
+
+    /// Whether a tool is to be offered.
+    pub(crate) fn offers(&self, tool: &KnownTool) -> bool {
+        tool.listed && !self.hidden.contains(&tool.name)
+    }
+
+    /// Gives a tool another name here, unless its name is no longer `before`.
+    pub(crate) fn rename(&mut self, original: &str, before: Option<&str>, name: &str) {
+        let tool = self.tools.iter_mut().find(|tool| tool.name == original);
+        if let Some(tool) = tool.filter(|tool| tool.served_as.as_deref() == before) {
+            tool.served_as = Some(name.to_owned());
+        }
     }
 }
 
@@ -129,8 +158,12 @@ mod tests {
         KnownTool::read(json!({"name": name, "description": description, "inputSchema": {"type": "object"}})).expect("has a name")
     }
 
+    fn offered(known: &KnownTools) -> impl Iterator<Item = &KnownTool> {
+        known.tools.iter().filter(|tool| known.offers(tool))
+    }
+
     fn descriptions(known: &KnownTools) -> Vec<&str> {
-        known.offered().filter_map(|tool| tool.definition.get("description")?.as_str()).collect()
+        offered(known).filter_map(|tool| tool.definition.get("description")?.as_str()).collect()
     }
 
     #[test]
@@ -158,12 +191,28 @@ mod tests {
     }
 
     #[test]
+    fn names_stay_over_changes_and_a_new_import() {
+        let mut known = KnownTools::default();
+        known.learn(&[tool("a", "old")], false);
+        known.rename("a", None, "s_a");
+        known.rename("a", None, "s_other");
+        known.learn(&[tool("a", "new")], false);
+        known.hidden.insert("a".to_owned());
+        let mut anew = known.names_only();
+        assert_eq!(offered(&anew).count(), 0);
+        anew.learn(&[tool("a", "newest")], true);
+        assert_eq!(descriptions(&anew), ["newest"]);
+        assert!(anew.changed.is_empty());
+        assert_eq!(anew.tools.first().and_then(|tool| tool.served_as.as_deref()), Some("s_a"));
+    }
+
+    #[test]
     fn hidden_and_vanished_tools_are_not_offered_and_not_forgotten() {
         let mut known = KnownTools::default();
         known.learn(&[tool("a", "one"), tool("b", "two")], false);
         known.hidden.insert("a".to_owned());
         known.learn(&[tool("a", "one")], false);
-        assert_eq!(known.offered().count(), 0);
+        assert_eq!(offered(&known).count(), 0);
         known.learn(&[tool("a", "one"), tool("b", "three")], false);
         assert_eq!(descriptions(&known), ["three"]);
         assert!(known.changed.contains("b"), "it changed while it was away");

@@ -18,6 +18,7 @@ mod question;
 mod report;
 mod runtime;
 mod secrets;
+mod served;
 mod server;
 mod servers;
 mod settings;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use skillz_tool::{ClientCapabilities, LogLevel, ToolError};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Connection, RunningCall, related};
+use crate::connection::{Connection, RunningCall, SeveralClients, related};
 
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;
@@ -69,10 +69,17 @@ async fn respond(connection: &Connection, method: &str, params: &Value, carrier:
         _ => return Err((METHOD_NOT_FOUND, format!("This client does not know the method `{method}`"))),
     };
     match connection.call_for(related(params, carrier), needed) {
-        Some(call) => ask(&call, method, params).await,
+        Err(SeveralClients) => {
+            let reason = "belongs to none of the running calls by its `_meta`, and it cannot be told whose call it is, since several \
+                          clients have calls under way";
+            Err((INTERNAL_ERROR, format!("`{method}` {reason}")))
+        }
+        Ok(Some(call)) => ask(&call, method, params).await,
         // Some servers take roots for all that they may touch; nobody's are not everybody's.
-        None if method == "roots/list" => Ok(json!({"roots": []})),
-        None => Err((INTERNAL_ERROR, format!("`{method}` needs a running call, whose client is then asked, and there is none"))),
+        Ok(None) if method == "roots/list" => Ok(json!({"roots": []})),
+        Ok(None) => {
+            Err((INTERNAL_ERROR, format!("`{method}` needs a running call, whose client is then asked, and there is none")))
+        }
     }
 }
 

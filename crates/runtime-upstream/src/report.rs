@@ -54,12 +54,13 @@ pub(crate) fn entry(server: &Server, all: &UpstreamTools) -> Value {
     let file = server.file().clone();
     add("description", json!(file.definition.description));
     add("command", json!(definition.command));
-    add("args", json!(definition.args.iter().map(|argument| server.secrets.hide(argument)).collect::<Vec<_>>()));
+    add("args", json!(server.secrets.shown_arguments(&definition.args)));
     add("url", json!(definition.url.as_deref().map(shown_url)));
     add("env", json!(definition.env.keys().collect::<Vec<_>>()));
     add("headers", json!(definition.headers.keys().collect::<Vec<_>>()));
     add("pin", json!(file.definition.pin));
     add("sandbox", json!(definition.sandbox));
+    add("note", json!(withheld(server)));
     add("changed", json!(file.known.changed));
     add("hidden", json!(file.known.hidden));
     let output = server.last_words();
@@ -68,6 +69,13 @@ pub(crate) fn entry(server: &Server, all: &UpstreamTools) -> Value {
     let own = all.tools.iter().filter(|tool| is_of(tool, &server.name));
     entry.insert("tools".to_owned(), own.map(|tool| json!(tool.name.as_str())).collect());
     Value::Object(entry)
+}
+
+/// Which arguments a confined server does not see, though it is given them.
+fn withheld(server: &Server) -> Option<String> {
+    let places: Vec<String> = server.withheld().iter().map(|place| format!("`{}`", place.display())).collect();
+    let reason = "in the sandbox, since the data folder of Skillz and the whole of the user's home are for no server";
+    (!places.is_empty()).then(|| format!("Not opened {reason}: {}", places.join(", ")))
 }
 
 /// A sentence where a server is not to be had.

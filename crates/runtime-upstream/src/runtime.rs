@@ -1,6 +1,9 @@
 //! Carries calls of imported tools out.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -44,6 +47,7 @@ impl ToolRuntime for UpstreamRuntime {
     async fn call(&self, call: ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
         let (server, original) = self.place(&call.tool)?;
         let running = RunningCall {
+            session: host.session(),
             host,
             capabilities: call.context.capabilities,
             wants_progress: call.context.progress_token.is_some(),
@@ -51,10 +55,11 @@ impl ToolRuntime for UpstreamRuntime {
         };
         let _ended = running.ended.clone().drop_guard();
         let running = Arc::new(running);
+        let is_asked = AtomicBool::new(false);
         tokio::select! {
             biased;
-            outcome = attempt(&server, original, &call, &running) => outcome,
-            () = expiry(&call.clock) => Err(timed_out(&call, &server)),
+            outcome = attempt(&server, original, &call, &running, &is_asked) => outcome,
+            () = expiry(&call.clock) => Err(if is_asked.load(Ordering::Relaxed) { timed_out(&call, &server) } else { never_up(&call, &server) }),
         }
     }
 
@@ -76,20 +81,24 @@ impl UpstreamRuntime {
 }
 
 /// Calls the tool. A request that never reached the server is made once more, as after a restart of the server.
+/// `is_asked` tells whether the server may have been asked.
 async fn attempt(
     server: &Arc<Server>,
     original: &str,
     call: &ToolCall,
     running: &Arc<RunningCall>,
+    is_asked: &AtomicBool,
 ) -> Result<ToolOutcome, ToolError> {
     let mut may_repeat = true;
     loop {
         let connection = server.connection().await?;
+        is_asked.store(true, Ordering::Relaxed);
         match client::call_tool(&connection, original, &call.arguments, running).await {
             Ok(result) => return outcome(call.tool.name.as_str(), result),
             Err(RequestError::Link(error)) if may_repeat && error.may_repeat() => {
                 tracing::debug!(server = %server.name, %error, "A call is made once more");
                 may_repeat = false;
+                is_asked.store(false, Ordering::Relaxed);
             }
             Err(error) => return Err(failure(call.tool.name.as_str(), server, &error)),
         }
@@ -142,6 +151,18 @@ fn timed_out(call: &ToolCall, server: &Server) -> ToolError {
     );
     ToolError::new(ErrorKind::TimedOut, message)
         .with_hint("Give it less to do; `import_mcp` with `action: \"list\"` shows how the server does")
+}
+
+fn never_up(call: &ToolCall, server: &Server) -> ToolError {
+    let message = format!(
+        "`{}` was not run: the imported server `{}` did not come up within the call's limit of {} ms. Nothing was done",
+        call.tool.name,
+        server.name,
+        call.limits.timeout.as_millis()
+    );
+    ToolError::new(ErrorKind::Unavailable, message)
+        .with_output(server.last_words())
+        .with_hint("Call again later; `import_mcp` with `action: \"list\"` shows how the server does")
 }
 
 /// Waits until a call's time is up.

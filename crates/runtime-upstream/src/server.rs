@@ -36,6 +36,10 @@ const HEALTHY: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// How long a call waits for a server that has just come up to settle down.
 const SETTLING: Duration = Duration::from_secs(2);
+/// How long whoever refreshes a server waits for its list of tools.
+const REFRESHING: Duration = Duration::from_secs(30);
+/// How long the first list of tools may take, after which the server counts as lost.
+const FIRST_LIST: Duration = Duration::from_secs(60);
 /// How long further notes of changes are waited for before the list is read anew.
 const GATHER: Duration = Duration::from_millis(50);
 
@@ -78,6 +82,10 @@ pub(crate) struct Server {
     tail: Mutex<Tail>,
     wake: Notify,
     started: AtomicBool,
+    /// Names that were given to its tools and are not in the file yet: the original, the name before, the name.
+    unsaved_names: Mutex<Vec<(String, Option<String>, String)>>,
+    /// Held while these are written, so that whoever waits for it finds them written.
+    saving_names: tokio::sync::Mutex<()>,
     /// Told when the tools may have changed.
     tell: Box<dyn Fn() + Send + Sync>,
 }
@@ -105,6 +113,8 @@ impl Server {
             tail: Mutex::default(),
             wake: Notify::new(),
             started: AtomicBool::new(false),
+            unsaved_names: Mutex::default(),
+            saving_names: tokio::sync::Mutex::default(),
             tell,
         })
     }
@@ -200,7 +210,7 @@ impl Server {
             self.wake.notify_one();
             return Ok(());
         };
-        let listed = client::list_tools(&connection).await.map_err(|error| {
+        let listed = list_within(REFRESHING, &connection).await.map_err(|error| {
             let message = format!(
                 "The tools of the imported server `{}` could not be listed: {}",
                 self.name,
@@ -247,6 +257,28 @@ impl Server {
         Ok(())
     }
 
+    /// Gives a tool its name here. [`Self::save_names`] keeps it.
+    pub(crate) fn name_tool(&self, original: &str, before: Option<&str>, name: &str) {
+        self.file().known.rename(original, before, name);
+        let given = (original.to_owned(), before.map(str::to_owned), name.to_owned());
+        self.unsaved_names.lock().unwrap_or_else(PoisonError::into_inner).push(given);
+    }
+
+    /// Writes names that were given into the file.
+    pub(crate) async fn save_names(&self) {
+        let _turn = self.saving_names.lock().await;
+        let names = std::mem::take(&mut *self.unsaved_names.lock().unwrap_or_else(PoisonError::into_inner));
+        if names.is_empty() {
+            return;
+        }
+        let saved = self.change_file(true, move |file| {
+            names.iter().for_each(|(original, before, name)| file.known.rename(original, before.as_deref(), name));
+        });
+        if let Err(error) = saved.await {
+            tracing::warn!(server = %self.name, %error, "The names of a server's tools could not be kept");
+        }
+    }
+
     async fn learn(&self, listed: Vec<KnownTool>, accept: bool) {
         let learnt = self.change_file(true, move |file| {
             if accept {
@@ -259,6 +291,7 @@ impl Server {
         if let Err(error) = learnt.await {
             tracing::warn!(server = %self.name, %error, "What was learnt of a server could not be kept");
         }
+        self.save_names().await;
     }
 
     async fn run(self: Arc<Self>) {
@@ -301,12 +334,18 @@ impl Server {
         let mut changes = connection.list_changes();
         let ready = |listed| Phase::Ready { connection: Arc::clone(&connection), greeting: greeting.clone(), listed, since };
         self.phase.send_replace(ready(false));
+        let mut is_first = true;
         loop {
             changes.mark_unchanged();
-            let listed = match client::list_tools(&connection).await {
+            let listing = async {
+                // A server that is in use is not lost over a list that it has told once.
+                if is_first { list_within(FIRST_LIST, &connection).await } else { client::list_tools(&connection).await }
+            };
+            let listed = match listing.await {
                 Ok(listed) => listed,
                 Err(error) => return (error, Some(since.elapsed())),
             };
+            is_first = false;
             self.learn(listed, false).await;
             self.phase.send_replace(ready(true));
             tokio::select! {
@@ -338,6 +377,16 @@ impl Server {
         });
         ToolError::new(ErrorKind::Unavailable, message).with_output(failure.output.clone()).with_hint(hint)
     }
+}
+
+/// Lists a server's tools, all pages within `limit`.
+async fn list_within(limit: Duration, connection: &Arc<Connection>) -> Result<Vec<KnownTool>, RequestError> {
+    let listed = tokio::time::timeout(limit, client::list_tools(connection)).await;
+    listed.unwrap_or_else(|_| Err(RequestError::Link(LinkError::Over(late(limit)))))
+}
+
+fn late(limit: Duration) -> String {
+    format!("The server did not answer `tools/list` within {} s", limit.as_secs())
 }
 
 /// Closes a connection when its session ends, however it ends.

@@ -1,7 +1,7 @@
 //! All imported servers of a home: those of the folder are running, and those of others are noticed.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -16,7 +16,7 @@ use crate::{
     definition::{self, Reach},
     folder::{Folder, Found, ServerFile, Stamp},
     link::HttpClient,
-    names, report,
+    names, report, served,
     server::{Phase, Server},
     settings::{Start, UpstreamSettings},
     tool,
@@ -93,6 +93,20 @@ impl ImportedServers {
         })
     }
 
+    /// Removes the folder that a confined server had as its home; tells what remains.
+    async fn remove_private_folder(&self, name: &str) -> Option<String> {
+        names::check_server_name(name).ok()?;
+        let folder = self.inner.settings.data_directory.join(name);
+        let shown = folder.display().to_string();
+        let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(folder)).await.map_err(std::io::Error::other);
+        match removed.and_then(|removed| removed) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Some(format!("Its own folder `{shown}` could not be removed whole: {error}. Remove it by hand"))
+            }
+            _ => None,
+        }
+    }
+
     /// Waits a little until it is clear how a server does.
     async fn settle(&self, server: &Arc<Server>) -> Value {
         let mut phases = server.phases();
@@ -104,7 +118,12 @@ impl ImportedServers {
         let is_settled = timeout(WAIT_FOR_TOOLS, settled).await.is_ok_and(|phase| phase.is_ok());
         let mut entry = report::entry(server, &self.tools());
         if let (false, Some(members)) = (is_settled, entry.as_object_mut()) {
-            members.insert("note".to_owned(), json!("It goes on in the background; its tools appear when it answers"));
+            let goes_on = "It goes on in the background; its tools appear when it answers";
+            let note = members
+                .get("note")
+                .and_then(Value::as_str)
+                .map_or_else(|| goes_on.to_owned(), |note| format!("{goes_on}. {note}"));
+            members.insert("note".to_owned(), json!(note));
         }
         entry
     }
@@ -147,7 +166,10 @@ impl Upstreams for ImportedServers {
                     return Err(ToolError::invalid(format!("There is a server `{own_name}` already; nothing was changed"))
                         .with_hint("Pass `overwrite: true` to replace it, or choose another name"));
                 }
-                Ok(Some(ServerFile::new(definition)))
+                Ok(Some(match before {
+                    Some(Ok(before)) => before.replaced_by(definition),
+                    _ => ServerFile::new(definition),
+                }))
             })
         });
         let file = added.await.map_err(ToolError::internal)??;
@@ -173,7 +195,11 @@ impl Upstreams for ImportedServers {
         if let Some(server) = self.inner.take(name, None) {
             server.end(WAIT_FOR_END).await;
         }
-        Ok(json!({"removed": name}))
+        let mut answer = json!({"removed": name});
+        if let (Some(note), Some(members)) = (self.remove_private_folder(name).await, answer.as_object_mut()) {
+            members.insert("note".to_owned(), json!(note));
+        }
+        Ok(answer)
     }
 
     fn list(&self, name: Option<&str>) -> Result<Value, ToolError> {
@@ -235,8 +261,20 @@ async fn follow(inner: Weak<Inner>, stop: CancellationToken) {
         let before = known.clone();
         if let Ok((stamps, found)) = tokio::task::spawn_blocking(move || look(&folder, &before)).await {
             known = stamps;
-            for (name, found) in found {
-                current.take(&name, found);
+            // Names are given when all files are read, since each keeps the names of its own tools.
+            let is_other = !found.is_empty();
+            let changed: Vec<Arc<Server>> = found
+                .into_iter()
+                .filter_map(|(name, found)| {
+                    current.absorb(&name, found);
+                    current.servers().get(&name).cloned()
+                })
+                .collect();
+            if is_other {
+                current.rebuild();
+            }
+            if current.settings.start == Start::AtOnce {
+                changed.iter().for_each(Server::start);
             }
         }
         drop(turn);
@@ -271,9 +309,16 @@ impl Inner {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what a file says now. Gives the server that is over with that, which ends by itself. A file that
-    /// became unreadable costs nothing but a warning: its server goes on as it was.
+    /// Takes over what a file says now, and makes the list of tools anew. Gives the server that is over with that.
     fn take(self: &Arc<Self>, name: &str, found: Option<Found>) -> Option<Arc<Server>> {
+        let over = self.absorb(name, found);
+        self.rebuild();
+        over
+    }
+
+    /// Takes over what a file says now. Gives the server that is over with that, which ends by itself. A file that
+    /// became unreadable costs nothing but a warning: its server goes on as it was. Starts nothing.
+    fn absorb(self: &Arc<Self>, name: &str, found: Option<Found>) -> Option<Arc<Server>> {
         let file = match found {
             Some(Err(problem)) => {
                 tracing::warn!(server = name, %problem, "A file among the servers is no definition");
@@ -289,19 +334,12 @@ impl Inner {
             match file {
                 None => servers.remove(name),
                 Some(file) if servers.get(name).is_some_and(|server| server.take_file(file.clone())) => None,
-                Some(file) => {
-                    let server = self.make(name, file);
-                    if self.settings.start == Start::AtOnce {
-                        server.start();
-                    }
-                    servers.insert(name.to_owned(), server)
-                }
+                Some(file) => servers.insert(name.to_owned(), self.make(name, file)),
             }
         };
         if let Some(server) = &over {
             server.stop.cancel();
         }
-        self.rebuild();
         over
     }
 
@@ -321,26 +359,36 @@ impl Inner {
         let _turn = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.tools.borrow().clone();
         let kept: HashMap<&str, &Arc<Tool>> = before.tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        let current = kept.iter().filter_map(|(name, tool)| Some((*name, tool::place(tool)?))).collect();
         let servers: Vec<Arc<Server>> = self.servers().values().cloned().collect();
-        let mut taken = BTreeSet::new();
+        let files: Vec<ServerFile> = servers.iter().map(|server| server.file().clone()).collect();
+        let known: Vec<_> = servers.iter().zip(&files).map(|(server, file)| (server.name.as_str(), &file.known)).collect();
+        let names = served::give(&known, &current);
         let mut tools = Vec::new();
-        for server in servers {
-            let file = server.file().clone();
-            let mut offered: Vec<_> = file.known.offered().collect();
-            // Whatever order the server lists them in, the names stay the same.
-            offered.sort_by(|left, right| left.name.cmp(&right.name));
-            for known in offered {
-                let name = names::tool_name(&server.name, &known.name, &mut taken);
+        for (server, file) in servers.iter().zip(&files) {
+            let mut is_new = false;
+            for known in &file.known.tools {
+                let place = (server.name.as_str(), known.name.as_str());
+                let Some(name) = names.get(&place) else { continue };
+                if known.served_as.as_ref() != Some(name) {
+                    server.name_tool(&known.name, known.served_as.as_deref(), name);
+                    is_new = true;
+                }
+                if !file.known.offers(known) {
+                    continue;
+                }
                 let same = kept.get(name.as_str()).filter(|tool| {
-                    tool.hash == known.hash
-                        && tool.manifest.limits == file.limits
-                        && tool::place(tool) == Some((server.name.as_str(), known.name.as_str()))
+                    tool.hash == known.hash && tool.manifest.limits == file.limits && tool::place(tool) == Some(place)
                 });
                 if let Some(same) = same {
                     tools.push(Arc::clone(same));
-                } else if let Ok(name) = ToolName::for_new(&name) {
+                } else if let Ok(name) = ToolName::for_new(name) {
                     tools.push(Arc::new(tool::tool(&server.name, name, known, &file.limits)));
                 }
+            }
+            if is_new && let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                let server = Arc::clone(server);
+                runtime.spawn(async move { server.save_names().await });
             }
         }
         tools.sort_by(|left, right| left.name.cmp(&right.name));

@@ -12,6 +12,10 @@ pub struct UpstreamSettings {
     pub directory: PathBuf,
     /// Where confined servers have a folder each, which is their home.
     pub data_directory: PathBuf,
+    /// The data folder, which no confined server sees.
+    pub skillz_home: PathBuf,
+    /// The user's home; no confined server sees all of it.
+    pub user_home: Option<PathBuf>,
     /// Starts local servers.
     pub launcher: Launcher,
     /// The server's environment, for references in definitions and for the harmless variables that local servers get.

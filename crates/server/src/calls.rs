@@ -132,6 +132,7 @@ impl SkillzServer {
             progress_token: cx.meta.get_progress_token().map(|token| token.0.into_json_value()),
             log_level,
             remote: self.session.origin == ClientOrigin::Remote,
+            session: Some(self.session.number),
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct ClientProfile {
     pub(crate) log_level: Option<LogLevel>,
     /// Whether it may sit on another machine.
     pub(crate) remote: bool,
+    /// Its session.
+    pub(crate) session: Option<u64>,
 }
 
 /// One call's client.
@@ -106,6 +108,10 @@ impl ClientPort for CallPort {
 
     fn is_remote(&self) -> bool {
         self.profile.remote
+    }
+
+    fn session(&self) -> Option<u64> {
+        self.profile.session
     }
 
     async fn roots(&self) -> Option<Vec<PathBuf>> {

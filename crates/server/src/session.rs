@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use skillz_tool::LogLevel;
@@ -10,6 +13,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// Streams being opened at once that are remembered.
 const OPENING: usize = 64;
+
+/// The number of the next session. 0 is the only one of a server that serves one client.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// Where clients sit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,6 +31,8 @@ pub enum ClientOrigin {
 #[derive(Default)]
 pub(crate) struct Session {
     pub(crate) origin: ClientOrigin,
+    /// Tells it from all others of this process.
+    pub(crate) number: u64,
     state: Mutex<State>,
 }
 
@@ -54,7 +62,7 @@ impl Default for State {
 
 impl Session {
     pub(crate) fn new(origin: ClientOrigin) -> Self {
-        Self { origin, state: Mutex::default() }
+        Self { origin, number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed), state: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

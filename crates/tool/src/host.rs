@@ -96,6 +96,11 @@ pub trait Host: Send + Sync {
     /// Workspace roots as `{"roots": [...]}`.
     async fn roots(&self) -> Result<Value, ToolError>;
 
+    /// The client session that the call was made in; `None` where that cannot be told.
+    fn session(&self) -> Option<u64> {
+        None
+    }
+
     /// Reports progress, if the client asked for it.
     fn progress(&self, progress: Progress);
 

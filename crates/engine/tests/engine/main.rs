@@ -17,5 +17,6 @@ mod list;
 mod pipeline;
 mod policy;
 mod publish;
+mod servers;
 mod support;
 mod versions;

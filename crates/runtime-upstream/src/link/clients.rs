@@ -9,7 +9,7 @@ use std::{
 use reqwest::{Client, NoProxy, Proxy, header::HeaderMap, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-use crate::error::LinkError;
+use crate::{definition::UNFIT_HEADER, error::LinkError};
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -112,12 +112,27 @@ pub(crate) fn refused(status: u16, body: &[u8]) -> LinkError {
     LinkError::Refused { status, text }
 }
 
-/// Headers as a definition has them; those of a wrong form are left out, since they were checked when it was made.
-pub(crate) fn headers<'a>(given: impl Iterator<Item = (&'a String, &'a String)>) -> HeaderMap {
-    let parsed = given.filter_map(|(name, value)| {
-        let mut value = reqwest::header::HeaderValue::from_str(value.trim()).ok()?;
+/// Headers as a definition has them, with what stands for variables put in. One that cannot be sent fails, since a server
+/// that lacks it would fail in a way that nobody understands.
+pub(crate) fn headers<'a>(given: impl Iterator<Item = (&'a String, &'a String)>) -> Result<HeaderMap, LinkError> {
+    let parsed = given.map(|(name, value)| {
+        let unfit = || LinkError::Over(format!("The header `{name}` cannot be sent: {UNFIT_HEADER}"));
+        let mut value = reqwest::header::HeaderValue::from_str(value.trim()).map_err(|_| unfit())?;
         value.set_sensitive(true);
-        Some((reqwest::header::HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+        Ok((reqwest::header::HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?, value))
     });
     parsed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_cannot_be_sent_is_named_without_its_value() {
+        let of = |value: &str| headers([("X-Key".to_owned(), value.to_owned())].iter().map(|(name, value)| (name, value)));
+        assert_eq!(of(" abc\n").expect("is sent").get("x-key").map(|value| value.as_bytes().to_vec()), Some(b"abc".to_vec()));
+        let reason = of("top\nsecret").expect_err("cannot be sent").to_string();
+        assert!(reason.contains("`X-Key`") && !reason.contains("secret"), "{reason}");
+    }
 }

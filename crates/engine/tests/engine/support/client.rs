@@ -20,6 +20,8 @@ pub(crate) struct FakeClient {
     pub(crate) sampling: bool,
     pub(crate) roots: Option<Vec<PathBuf>>,
     pub(crate) is_remote: bool,
+    /// Whether it is the command line of the server's machine.
+    pub(crate) is_operator: bool,
     pub(crate) wants_progress: bool,
     /// How long a user thinks.
     pub(crate) thinking: Duration,
@@ -36,6 +38,7 @@ impl Default for FakeClient {
             sampling: false,
             roots: None,
             is_remote: false,
+            is_operator: false,
             wants_progress: true,
             thinking: Duration::ZERO,
             questions: Mutex::default(),
@@ -70,6 +73,10 @@ impl ClientPort for FakeClient {
 
     fn is_remote(&self) -> bool {
         self.is_remote
+    }
+
+    fn is_operator(&self) -> bool {
+        self.is_operator
     }
 
     async fn roots(&self) -> Option<Vec<PathBuf>> {

@@ -12,7 +12,7 @@ use skillz_engine::{
     CallReply, CallRequest, ClientPort, CodeRuntime, Engine, EngineParts, EngineSettings, NoClient, PublishReport, PublishRequest,
 };
 use skillz_registry::{Registry, RegistrySettings};
-use skillz_tool::{Manifest, Origin, SourceCode, ToolError, ToolKind, ToolRuntime};
+use skillz_tool::{Manifest, Origin, SourceCode, ToolError, ToolKind, ToolRuntime, Upstreams};
 use tempfile::TempDir;
 
 use self::runtime::FakeRuntime;
@@ -44,15 +44,26 @@ impl Fixture {
     /// An engine that runs programs.
     pub(crate) async fn with_code(code: Arc<dyn CodeRuntime>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        Self::of(folder, |_| (), Some(code)).await
+        Self::of(folder, |_| (), Some(code), None).await
     }
 
     /// An engine on what a folder already holds.
     pub(crate) async fn in_folder(folder: TempDir, change: impl FnOnce(&mut EngineSettings)) -> Self {
-        Self::of(folder, change, None).await
+        Self::of(folder, change, None, None).await
     }
 
-    async fn of(folder: TempDir, change: impl FnOnce(&mut EngineSettings), code: Option<Arc<dyn CodeRuntime>>) -> Self {
+    /// An engine that imports servers.
+    pub(crate) async fn with_upstreams(upstreams: Arc<dyn Upstreams>, change: impl FnOnce(&mut EngineSettings)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self::of(folder, change, None, Some(upstreams)).await
+    }
+
+    async fn of(
+        folder: TempDir,
+        change: impl FnOnce(&mut EngineSettings),
+        code: Option<Arc<dyn CodeRuntime>>,
+        upstreams: Option<Arc<dyn Upstreams>>,
+    ) -> Self {
         let mut settings = EngineSettings::new(folder.path().join("home"));
         change(&mut settings);
         let registry = Registry::open(RegistrySettings { tools_directory: settings.tools_directory.clone(), watch: true });
@@ -68,7 +79,7 @@ impl Fixture {
             memory: Arc::new(MemoryInMemory::default()),
             history: history.clone(),
             code,
-            upstreams: None,
+            upstreams,
             settings,
         });
         engine.ready().await;
