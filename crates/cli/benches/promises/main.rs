@@ -1,6 +1,6 @@
 //! What Skillz promises about speed, measured through the real binary, each beside a bare process doing the same.
 //!
-//! `cargo bench --profile dev -p skillz --bench promises` prints a table. It measures the dev profile, which is the only one that
+//! `cargo bench --profile dev --workspace --bench promises` prints a table. It measures the dev profile, which is the only one that
 //! demo, tests and benches use: dependencies are optimised in it, and the workspace is a little.
 #![expect(
     clippy::expect_used,
