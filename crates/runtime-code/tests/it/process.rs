@@ -171,6 +171,7 @@ async fn auto_sees_before_the_start_what_would_differ() {
                 ("a, b = {1}, {1, 2}\nc = {1}\nshout(text='a')\nc < b", json!(true)),
                 ("d = {'a': 1, 'b': 2}\nshout(text='a')\nmax(d, key=d.get)", json!("b")),
                 ("shout(text='a')\n(5).bit_length()", json!(3)),
+                ("shout(text='a')\nsum(x > 1 for x in [1, 2, 3])", json!(2)),
                 ("import asyncio\n[str(r)[:6] for r in await asyncio.gather(fail(), shout(text='a'), return_exceptions=True)]", json!(["`fail`", "A"])),
                 ("import asyncio\nasync with asyncio.TaskGroup() as group:\n    a = group.create_task(shout(text='a'))\n    b = group.create_task(meet(count=1))\n[a.result(), b.result()]", json!(["A", 1])),
                 ("import asyncio\nt = asyncio.create_task(shout(text='a'))\nawait asyncio.sleep(0)\nawait t\n[t.done(), t.result()]", json!([true, "A"])),

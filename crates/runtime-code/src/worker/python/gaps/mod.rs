@@ -128,6 +128,15 @@ impl<'a> Search<'a> {
         {
             self.note("in the embedded interpreter a tool's failure has no class of its own");
         }
+        let adds_up = matches!(&*call.func, Expr::Name(function) if function.id.as_str() == "sum");
+        let parts = first.and_then(|first| match first {
+            Expr::Generator(generator) => Some(&generator.elt),
+            Expr::ListComp(list) => Some(&list.elt),
+            _ => None,
+        });
+        if adds_up && parts.is_some_and(|part| is_truth(part)) {
+            self.counts_truth();
+        }
         if matches!(&*call.func, Expr::Name(function) if function.id.as_str() == "isinstance")
             && let Some(Expr::BinOp(kinds)) = call.arguments.args.get(1)
             && kinds.op == ast::Operator::BitOr
@@ -167,6 +176,13 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// `True` is 1 where it is added up.
+    fn counts_truth(&mut self) {
+        if !has("1 + True") {
+            self.note("the embedded interpreter does not add up truth values");
+        }
+    }
+
     fn compare(&mut self, compare: &'a ast::ExprCompare) {
         let operands = || std::iter::once(&*compare.left).chain(&compare.comparators);
         let orders = compare.ops.iter().any(|op| matches!(op, CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE));
@@ -190,6 +206,7 @@ impl<'a> Visitor<'a> for Search<'a> {
                     self.consume(&assign.value);
                 }
             }
+            Stmt::AugAssign(assign) if is_truth(&assign.value) => self.counts_truth(),
             Stmt::For(loop_) => self.consume_by_and_by(&loop_.iter),
             Stmt::Return(ast::StmtReturn { value: Some(value), .. }) if self.functions == 0 => self.consume(value),
             Stmt::Raise(ast::StmtRaise { exc: Some(raised), .. }) => {
@@ -218,6 +235,7 @@ impl<'a> Visitor<'a> for Search<'a> {
             Expr::Call(call) => self.call(call),
             Expr::Starred(starred) => self.consume(&starred.value),
             Expr::Compare(compare) => self.compare(compare),
+            Expr::BinOp(operation) if is_truth(&operation.left) || is_truth(&operation.right) => self.counts_truth(),
             Expr::Attribute(attribute) => self.attribute(expression, attribute),
             _ => {}
         }
@@ -241,6 +259,17 @@ impl<'a> Visitor<'a> for Search<'a> {
 
     // What annotations say is not done.
     fn visit_annotation(&mut self, _expression: &'a Expr) {}
+}
+
+/// Whether an expression is true or false for certain.
+fn is_truth(expression: &Expr) -> bool {
+    match expression {
+        Expr::Compare(_) | Expr::BooleanLiteral(_) | Expr::UnaryOp(ast::ExprUnaryOp { op: ast::UnaryOp::Not, .. }) => true,
+        Expr::Call(call) => {
+            matches!(&*call.func, Expr::Name(function) if matches!(function.id.as_str(), "bool" | "isinstance" | "any" | "all"))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a pattern has a group that captures, or does not show.

@@ -89,6 +89,8 @@ fn what_differs_goes() {
         ("try:\n    f()\nexcept Exception as e:\n    e.data", "`data` of exceptions"),
         ("try:\n    f()\nexcept Exception as e:\n    type(e)", "no class of its own"),
         ("raise ToolError('a')", "no class of its own"),
+        ("sum(x > 1 for x in [1, 2])", "truth values"),
+        ("n = 0\nn += 'a' in 'ab'", "truth values"),
         ("isinstance(1, int | str)", "`|` for classes"),
     ] {
         let found = reason(program);
