@@ -53,13 +53,16 @@ impl Engine {
         let answer = match action {
             ServerAction::Add => {
                 upstreams.ready().await;
-                // Without one of that name there is nothing to replace, and what comes meanwhile was not asked about.
                 let replaces = overwrite && !is_unknown(upstreams, &name);
+                let allowed = self.allow_change(&name, "replaced", client.as_ref());
+                let is_free =
+                    allowed.is_ok() && (client.is_operator() || self.settings().policy.servers != Some(PolicyMode::Ask));
                 if replaces {
-                    self.allow_change(&name, "replaced", client.as_ref())?;
+                    allowed?;
                 }
                 self.allow_server(&name, &definition, replaces, client.as_ref()).await?;
-                upstreams.add(&name, definition, replaces).await?
+                // One that came meanwhile is replaced only by whoever needs nobody's leave for that.
+                upstreams.add(&name, definition, replaces || (overwrite && is_free)).await?
             }
             ServerAction::Remove => {
                 self.allow_change(&name, "removed", client.as_ref())?;

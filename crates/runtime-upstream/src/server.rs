@@ -409,12 +409,29 @@ fn dollars(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use reqwest::header::HeaderMap;
+
     use super::*;
+    use crate::link::{HttpLink, Link};
 
     #[test]
     fn pauses_grow_to_a_minute() {
         let seconds: Vec<u64> = (1..=8).map(|failures| pause_after(failures).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(pause_after(u32::MAX), LONGEST_PAUSE);
+    }
+    #[tokio::test]
+    async fn a_list_that_never_comes_is_given_up() {
+        // It takes connections and never answers.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let client = HttpClient::new(&std::collections::BTreeMap::new());
+        let link = HttpLink::new(client.get().expect("a client").clone(), address.parse().expect("a URL"), HeaderMap::new());
+        let connection = Connection::new(Link::Http(link));
+        let limit = Duration::from_millis(20);
+        let error = list_within(limit, &connection).await.expect_err("nobody answers");
+        assert_eq!(error, RequestError::Link(LinkError::Over(late(limit))));
+        assert!(late(REFRESHING).ends_with("within 30 s"));
+        assert!(!connection.is_closed(), "calls go on");
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use skillz_test_support::{Era, Home, Run};
 
 use crate::{
+    http::{HttpServer, message_in, session_headers, with_json},
     server, skillz,
     upstreams::{fake, state, wait_for_state},
 };
@@ -149,13 +150,18 @@ fn a_confined_server_sees_its_own_folder_and_nothing_of_the_home() {
     let home = Home::new();
     std::fs::write(home.workspace().join("secret.txt"), "secret").expect("a file");
     let mut server = server(&home);
-    let mut arguments = fake("fake", &[]);
+    let mut arguments = fake("fake", &[home.path().to_str().expect("UTF-8")]);
     arguments["sandbox"] = json!(true);
     let added = server.value("import_mcp", arguments);
     assert_eq!((&added["state"], &added["sandbox"]), (&json!("ready"), &json!(true)), "{added}");
     let text = server.value("fake_env", json!({}));
     let variables: Value = serde_json::from_str(text.as_str().expect("a text")).expect("JSON");
-    assert!(variables["HOME"].as_str().expect("a home").ends_with("servers/fake"), "{variables}");
+    let own = variables["HOME"].as_str().expect("a home");
+    assert!(own.ends_with("servers/fake") && std::fs::exists(own).expect("is told"), "{variables}");
+    let note = added["note"].as_str().expect("it says what is not opened");
+    assert!(note.contains(home.path().to_str().expect("UTF-8")), "{note}");
+    assert_eq!(server.value("import_mcp", json!({"action": "remove", "name": "fake"})), json!({"removed": "fake"}));
+    assert!(!std::fs::exists(own).expect("is told"), "its folder goes with it");
 }
 
 #[test]
@@ -167,6 +173,7 @@ fn what_cannot_work_is_refused_with_every_reason() {
         (json!({"name": "Bad Name", "command": "python3"}), "`bad_name` would do"),
         (json!({"name": "x", "command": "no-such-program-anywhere"}), "was not found"),
         (json!({"name": "x", "url": "nonsense"}), "no http or https address"),
+        (json!({"name": "x", "url": "http://127.0.0.1:9", "headers": {"X-A": "b\nc"}}), "the header `X-A` cannot be sent"),
         (json!({"command": "python3"}), "needs the `name`"),
         (json!({"name": "x", "action": "remove"}), "There is no imported server `x`"),
         (json!({"name": "x", "action": "refresh"}), "There is no imported server `x`"),
@@ -177,6 +184,76 @@ fn what_cannot_work_is_refused_with_every_reason() {
     assert_eq!(server.value("import_mcp", json!({"action": "list"})), json!({"servers": []}));
     server.value("import_mcp", fake("x", &[]));
     assert!(server.failure("import_mcp", fake("x", &[])).contains("overwrite: true"));
+}
+
+#[test]
+fn a_call_whose_server_never_came_up_says_that_nothing_was_run() {
+    let home = Home::new();
+    let mut server = server(&home);
+    server.value("import_mcp", fake("fake", &["--api-key", "s3cret-key"]));
+    let entry = state(&mut server, "fake");
+    assert!(!entry.to_string().contains("s3cret-key") && entry["args"].to_string().contains("<hidden>"), "{entry}");
+    let file = home.path().join("servers/fake.json");
+    let mut definition: Value = serde_json::from_slice(&std::fs::read(&file).expect("the file")).expect("JSON");
+    definition["args"].as_array_mut().expect("arguments").push(json!("silent"));
+    definition["limits"] = json!({"timeout_ms": 300});
+    std::fs::write(&file, definition.to_string()).expect("a change by hand");
+    wait_for_state_of_any(&mut server, "fake", "connecting");
+    let failure = server.failure("fake_echo", json!({"message": "hi"}));
+    assert!(failure.contains("was not run") && failure.contains("300 ms"), "{failure}");
+
+    server.value("import_mcp", {
+        let mut arguments = fake("fake", &[]);
+        arguments["overwrite"] = json!(true);
+        arguments
+    });
+    let kept: Value = serde_json::from_slice(&std::fs::read(&file).expect("the file")).expect("JSON");
+    assert_eq!(kept["limits"], json!({"timeout_ms": 300}), "what was written by hand stays");
+}
+
+#[test]
+fn a_question_that_may_be_another_clients_is_refused() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join("servers")).expect("a folder");
+    std::fs::write(home.path().join("servers/fake.json"), fake("fake", &[]).to_string()).expect("a definition");
+    let server = HttpServer::start(&home);
+    let (one, other) = (server.open(), server.open());
+    let call = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    let answer = || {
+        let answer = message_in(&server.post(&session_headers(&other), &call("fake_roots", json!({}))).2);
+        answer["result"]["content"][0]["text"].as_str().map(str::to_owned).unwrap_or_else(|| answer.to_string())
+    };
+    let wait_for = |part: &str| {
+        let end = Instant::now() + skillz_test_support::DEADLINE;
+        loop {
+            let text = answer();
+            if text.contains(part) {
+                return;
+            }
+            assert!(Instant::now() < end, "`{part}` never came: {text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait_for("\"roots\"");
+    let slow = call("fake_slow", json!({"seconds": 60})).to_string();
+    let _under_way = server.raw((server.head("POST", "/mcp", &with_json(&session_headers(&one)), slow.len()) + &slow).as_bytes());
+    wait_for("cannot be told whose call it is");
+}
+
+#[test]
+fn the_operators_command_line_is_bound_by_no_policy() {
+    let home = Home::new().with_config("[policy]\nservers = \"deny\"\n");
+    let script = skillz_test_support::upstream();
+    let run = |arguments: &[&str]| skillz_test_support::run(skillz(), &home, arguments);
+    let (code, _, stderr) = run(&["servers", "add", "x", "--", "python3", script.to_str().expect("UTF-8")]);
+    assert_eq!(code, 0, "{stderr}");
+    let mut server = server(&home);
+    for action in ["remove", "refresh"] {
+        let failure = server.failure("import_mcp", json!({"action": action, "name": "x"}));
+        assert!(failure.contains("servers = \"deny\""), "{failure}");
+    }
+    assert_eq!(server.value("x_echo", json!({"message": "hi"})), "hi");
+    assert_eq!(run(&["servers", "remove", "x"]).0, 0);
 }
 
 #[test]

@@ -236,6 +236,31 @@ fn a_tool_of_ones_own_is_never_replaced() {
 }
 
 #[test]
+fn a_later_server_takes_no_name_over() {
+    let home = Home::new();
+    let script = home.root().join("upstream.py");
+    let code = std::fs::read_to_string(upstream()).expect("the script").replace("\"echo\"", "\"b_echo\"");
+    std::fs::write(&script, code).expect("another server");
+    let mut first = server(&home);
+    first.value("import_mcp", fake("a_b", &[]));
+    first.value("delete_tool", json!({"tool_name": "a_b_add"}));
+    let later = first.value("import_mcp", json!({"name": "a", "command": "python3", "args": [script]}));
+    assert!(later["tools"].as_array().expect("tools").contains(&json!("a_b_echo_2")), "{later}");
+    let kept = std::fs::read_to_string(home.path().join("servers/a.json")).expect("the definition");
+    assert!(kept.contains("\"served_as\": \"a_b_echo_2\""), "{kept}");
+    drop(first);
+    let mut again = server(&home);
+    for (tool, place) in
+        [("a_b_echo", json!({"server": "a_b", "tool": "echo"})), ("a_b_echo_2", json!({"server": "a", "tool": "b_echo"}))]
+    {
+        let found = again.value("list_tools", json!({"query": tool, "kind": "mcp", "detail": "full"}));
+        let ranked = found["ranked"].as_array().expect("tools");
+        let entry = ranked.iter().find(|entry| entry["name"] == tool).expect("is found");
+        assert_eq!(entry["mcp_server"], place);
+    }
+}
+
+#[test]
 fn changes_show_and_a_pinned_server_holds_them_back() {
     for pin in [false, true] {
         let home = Home::new();

@@ -99,8 +99,7 @@ async fn tried(mode: Option<PolicyMode>, client: impl Fn() -> FakeClient) -> (Ve
 
 #[tokio::test]
 async fn the_policy_covers_every_change_of_what_is_imported() {
-    let everything: Vec<String> =
-        ["add new false", "add there true", "remove there", "refresh there"].map(str::to_owned).to_vec();
+    let everything: Vec<String> = ["add new true", "add there true", "remove there", "refresh there"].map(str::to_owned).to_vec();
     let local = FakeClient::default;
     let remote = || FakeClient { is_remote: true, ..FakeClient::default() };
     let operator = || FakeClient { is_operator: true, ..FakeClient::default() };
