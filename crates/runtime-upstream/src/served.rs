@@ -50,9 +50,7 @@ pub(crate) fn give<'a>(
             new.sort_by(|left, right| left.name.cmp(&right.name));
             for tool in new {
                 let place = (*server, tool.name.as_str());
-                if !names.contains_key(&place) {
-                    names.insert(place, names::tool_name(server, &tool.name, &mut taken));
-                }
+                names.entry(place).or_insert_with(|| names::tool_name(server, &tool.name, &mut taken));
             }
         }
     }

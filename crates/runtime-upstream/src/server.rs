@@ -272,7 +272,9 @@ impl Server {
             return;
         }
         let saved = self.change_file(true, move |file| {
-            names.iter().for_each(|(original, before, name)| file.known.rename(original, before.as_deref(), name));
+            for (original, before, name) in &names {
+                file.known.rename(original, before.as_deref(), name);
+            }
         });
         if let Err(error) = saved.await {
             tracing::warn!(server = %self.name, %error, "The names of a server's tools could not be kept");

@@ -221,7 +221,7 @@ fn a_question_that_may_be_another_clients_is_refused() {
     let call = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
     let answer = || {
         let answer = message_in(&server.post(&session_headers(&other), &call("fake_roots", json!({}))).2);
-        answer["result"]["content"][0]["text"].as_str().map(str::to_owned).unwrap_or_else(|| answer.to_string())
+        answer["result"]["content"][0]["text"].as_str().map_or_else(|| answer.to_string(), str::to_owned)
     };
     let wait_for = |part: &str| {
         let end = Instant::now() + skillz_test_support::DEADLINE;

@@ -14,9 +14,9 @@ use crate::support::{Fixture, client::FakeClient};
 struct FakeUpstreams(Mutex<Vec<String>>);
 
 impl FakeUpstreams {
-    fn done(&self, what: String) -> Result<Value, ToolError> {
+    fn done(&self, what: String) -> Value {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(what);
-        Ok(json!({}))
+        json!({})
     }
 
     fn all(&self) -> Vec<String> {
@@ -37,11 +37,11 @@ impl Upstreams for FakeUpstreams {
     }
 
     async fn add(&self, name: &str, _definition: ServerDefinition, overwrite: bool) -> Result<Value, ToolError> {
-        self.done(format!("add {name} {overwrite}"))
+        Ok(self.done(format!("add {name} {overwrite}")))
     }
 
     async fn remove(&self, name: &str) -> Result<Value, ToolError> {
-        self.done(format!("remove {name}"))
+        Ok(self.done(format!("remove {name}")))
     }
 
     fn list(&self, name: Option<&str>) -> Result<Value, ToolError> {
@@ -52,7 +52,7 @@ impl Upstreams for FakeUpstreams {
     }
 
     async fn refresh(&self, name: &str) -> Result<Value, ToolError> {
-        self.done(format!("refresh {name}"))
+        Ok(self.done(format!("refresh {name}")))
     }
 
     async fn hide(&self, _tool: &Tool) -> Result<(), ToolError> {
