@@ -124,9 +124,11 @@ impl Toolbox {
                 if let (Some(version), Some(code)) = (Self::acknowledged(&answer), code) {
                     self.note(name, version, code);
                 } else {
-                    // Going back to the version that is current changes nothing, and says so.
+                    // Going back to the version that is current changes nothing, and says so. What a server published in
+                    // the moment before it was killed may not be known to the next one yet, which then refuses.
                     let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
-                    assert!(text.contains("is the current one already"), "{request}: {answer}");
+                    let expected = ["is the current one already", "was changed by somebody else meanwhile"];
+                    assert!(expected.iter().any(|part| text.contains(part)), "{request}: {answer}");
                 }
             }
         }
