@@ -144,13 +144,13 @@ impl Bench {
     fn scripts(&self) -> Vec<Row> {
         let home = Home::new();
         let mut peer = self.server(&home);
-        let mut loose = Peer::server(&mut self.command(&home, &[("SKILLZ_SANDBOX", "none")]));
         peer.call("register_script", &json!({"name": "bash", "description": "Gives back.", "code": BASH, "interpreter": "bash"}));
         peer.call(
             "register_script",
             &json!({"name": "python", "description": "Counts.", "code": PYTHON, "interpreter": "python3"}),
         );
         let arguments = json!({"name": "bash", "arguments": {"text": "hello"}});
+        let mut loose = Peer::server(&mut self.command(&home, &[("SKILLZ_SANDBOX", "none")]));
         loose.request("tools/list", &json!({}));
         let bare = median(self.rounds, || bare::run("bash", &["-c", BASH], "{\"text\": \"hello\"}\n"));
         let script = |peer: &mut Peer| {
