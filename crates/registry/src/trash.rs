@@ -86,10 +86,17 @@ pub(crate) fn stamp() -> String {
     format!("{milliseconds:015}-{}", Uuid::new_v4().simple())
 }
 
-/// The folders that were merged into a new one, which holds all of their versions now.
+/// Removes the folders that were merged into a new one, which holds all of their versions now. Each leaves the trash
+/// in one step: one that was half removed when the process was killed would hide the whole versions elsewhere.
 pub(crate) fn remove_merged(layout: &Layout, name: &ToolName, merged: &[PathBuf]) {
     for folder in merged {
-        tree::remove_if_possible(folder);
+        let aside = layout.staging().join(Uuid::new_v4().to_string());
+        let moved = fs::create_dir_all(layout.staging()).and_then(|()| fs::rename(folder, &aside));
+        if let Err(error) = moved {
+            tracing::warn!(folder = %folder.display(), %error, "a folder of the trash could not be removed");
+            continue;
+        }
+        tree::remove_if_possible(&aside);
     }
     // Goes only if it is empty.
     let _ = fs::remove_dir(layout.trash(name.as_str()));

@@ -101,7 +101,11 @@ impl KnownVersions {
             folders.insert(current.version, current.directory.clone());
         }
         for (version, folder) in in_folder(&layout.tool(name.as_str())).into_iter().chain(in_trash(layout, name)) {
-            folders.entry(version).or_insert(folder);
+            // Of several that bear one number, one that cannot be read must not hide the others.
+            let before = folders.entry(version).or_insert_with(|| folder.clone());
+            if *before != folder && !manifest_file::is_there(before) {
+                *before = folder;
+            }
         }
         Self { current, folders }
     }

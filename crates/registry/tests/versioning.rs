@@ -213,3 +213,20 @@ async fn a_publish_that_was_cut_off_while_it_handed_the_history_over_loses_nothi
         assert_eq!(workshop.rollback("t", "1.0.0").await.unwrap().version.to_string(), "1.0.4");
     }
 }
+
+#[tokio::test]
+async fn what_is_half_removed_hides_no_version() {
+    let workshop = Workshop::new().await;
+    for code in ["1", "2", "3"] {
+        workshop.publish("t", code).await.unwrap();
+    }
+    workshop.registry.delete(&name("t")).await.unwrap();
+    // As a process leaves it that is killed while it removes a folder of the trash; its name comes before all others.
+    for version in ["1.0.0", "1.0.1", "1.0.2"] {
+        fs::create_dir_all(workshop.path(&format!(".trash/t/000000000000000-half/.versions/{version}"))).unwrap();
+    }
+    let codes = |history: Vec<(String, _, String)>| history.into_iter().map(|(_, _, code)| code).collect::<Vec<_>>();
+    assert_eq!(codes(workshop.history("t").await), ["3", "2", "1"]);
+    workshop.publish("t", "4").await.unwrap();
+    assert_eq!(codes(workshop.history("t").await), ["4", "3", "2", "1"]);
+}
