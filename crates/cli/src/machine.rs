@@ -4,15 +4,27 @@ use async_trait::async_trait;
 use skillz_engine::Machine;
 use skillz_process::Launcher;
 use skillz_sandbox::SandboxKind;
+use tokio::sync::OnceCell;
 
 /// Tries the sandbox when tools are first listed, and knows from then on.
 pub(crate) struct ThisMachine {
-    pub(crate) launcher: Launcher,
+    launcher: Launcher,
+    warnings: OnceCell<Vec<String>>,
 }
 
 #[async_trait]
 impl Machine for ThisMachine {
     async fn warnings(&self) -> Vec<String> {
+        self.warnings.get_or_init(|| self.look()).await.clone()
+    }
+}
+
+impl ThisMachine {
+    pub(crate) fn new(launcher: Launcher) -> Self {
+        Self { launcher, warnings: OnceCell::new() }
+    }
+
+    async fn look(&self) -> Vec<String> {
         // Whoever turned the sandbox off knows that it is off.
         if self.launcher.sandbox() == SandboxKind::None {
             return Vec::new();

@@ -62,7 +62,7 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
         upstreams: Some(Arc::new(servers)),
         settings: engine_settings(resolved),
     });
-    engine.set_machine(Arc::new(ThisMachine { launcher: launcher.clone() }));
+    engine.set_machine(Arc::new(ThisMachine::new(launcher.clone())));
     engine.set_fetcher(Arc::new(importer));
     Ok(Parts { engine, launcher, memory, old_memory: settings.tools_dir.join(".memory.db") })
 }

@@ -119,7 +119,7 @@ impl Import<'_> {
         let mut report = Report::of_faults(found);
         // Skills first: tools may say that they need them.
         for skill in &found.skills {
-            match self.put_skill(skill) {
+            match self.put_skill(skill).await {
                 Ok(entry) => report.skills.push(entry),
                 Err(error) => report.refused.push(Refusal::of_skill(skill, error)),
             }
@@ -183,12 +183,17 @@ impl Import<'_> {
         Ok(entry)
     }
 
-    fn put_skill(&self, skill: &DiscoveredSkill) -> Result<Map<String, Value>, ToolError> {
-        let shelf = self.engine.skills();
-        if shelf.get(&skill.skill.name).is_some() && !self.overwrite {
-            return Err(skill_exists(skill));
-        }
-        shelf.put(skill, &self.source_of(&skill.path), self.overwrite)?;
+    /// Copies the skill's folder, and may wait for another server's turn: both beside the threads that serve clients.
+    async fn put_skill(&self, skill: &DiscoveredSkill) -> Result<Map<String, Value>, ToolError> {
+        let (shelf, own, overwrite) = (self.engine.skills().clone(), skill.clone(), self.overwrite);
+        let source = self.source_of(&skill.path);
+        let put = tokio::task::spawn_blocking(move || {
+            if shelf.get(&own.skill.name).is_some() && !overwrite {
+                return Err(skill_exists(&own));
+            }
+            Ok(shelf.put(&own, &source, overwrite)?)
+        });
+        put.await.map_err(ToolError::internal)??;
         Ok(import_report::of_skill(skill))
     }
 

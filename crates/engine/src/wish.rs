@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use skillz_tool::{ServerDefinition, expand_variables};
+use skillz_tool::{ServerDefinition, split_secrets, variables_in};
 
 /// Longest command line or address that is shown, in characters: a question has to be read.
 const SHOWN_LENGTH: usize = 500;
 /// What stands for a secret.
 const HIDDEN: &str = "<hidden>";
-/// Parts of names whose values are secrets.
-const SECRET_NAMES: [&str; 5] = ["key", "token", "secret", "password", "auth"];
 
 /// What an import asks for, as the end of a sentence about the server.
 pub(crate) fn wish(definition: &ServerDefinition, replaces: bool) -> String {
@@ -35,11 +33,7 @@ pub(crate) fn wish(definition: &ServerDefinition, replaces: bool) -> String {
 /// The names of what a server is given, and the variables of this server's environment that go there.
 fn given(kind: &str, values: &BTreeMap<String, String>) -> String {
     let each = values.iter().map(|(name, value)| {
-        let mut variables = Vec::new();
-        expand_variables(value, |variable| {
-            variables.push(format!("`${variable}`"));
-            None
-        });
+        let variables: Vec<String> = variables_in(value).iter().map(|variable| format!("`${variable}`")).collect();
         if variables.is_empty() {
             format!("the {kind} `{name}`")
         } else {
@@ -49,29 +43,19 @@ fn given(kind: &str, values: &BTreeMap<String, String>) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The whole command line on one line, as a shell would have it, without the values of secrets.
+/// The whole command line on one line, as a shell would have it, without the values of secrets: those that their names
+/// tell, and the passwords and queries of addresses.
 fn command_line(command: &str, arguments: &[String]) -> String {
     let mut line = command.to_owned();
-    let mut is_secret = false;
-    for argument in arguments {
-        let shown = if is_secret && !argument.starts_with('-') { HIDDEN.to_owned() } else { shown(argument) };
-        is_secret = argument.starts_with('-') && shown == *argument && !argument.contains('=') && names_secret(argument);
+    for (open, secret) in split_secrets(arguments) {
+        let mut shown = if open.contains("://") { address(open) } else { open.to_owned() };
+        if !secret.is_empty() {
+            shown.push_str(HIDDEN);
+        }
         line.push(' ');
         line.push_str(&if shown.is_empty() || shown.contains(char::is_whitespace) { format!("'{shown}'") } else { shown });
     }
     line
-}
-
-/// One argument without what is secret in it: the value of `--api-key=...`, the password and query of an address.
-fn shown(argument: &str) -> String {
-    if let Some((name, _)) = argument.split_once(['=', ':'])
-        && !name.contains("//")
-        && names_secret(name)
-        && !argument.get(name.len()..).is_some_and(|rest| rest.starts_with("://"))
-    {
-        return format!("{}{HIDDEN}", argument.get(..=name.len()).unwrap_or_default());
-    }
-    if argument.contains("://") { address(argument) } else { argument.to_owned() }
 }
 
 /// Scheme, host and path of an address: neither who logs in nor what is asked.
@@ -81,11 +65,6 @@ fn address(url: &str) -> String {
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = host.rsplit('@').next().unwrap_or_default();
     format!("{scheme}://{host}{path}")
-}
-
-fn names_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
 /// What is too long ends in dots. Neither line ends nor backticks can pretend to be the question's own words.

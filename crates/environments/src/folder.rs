@@ -160,15 +160,14 @@ pub(crate) fn sweep(base: &Path) {
     }
 }
 
-/// Takes an environment away: at once out of sight, then file by file.
-pub(crate) fn remove(base: &Path, hash: &str) -> io::Result<()> {
+/// Takes an environment away: at once out of sight, and file by file when what this gives is dropped.
+pub(crate) fn take_away(base: &Path, hash: &str) -> io::Result<Staging> {
     if !is_hash(hash) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{hash}` names no environment")));
     }
     let aside = Staging::create(base).map_err(io::Error::other)?;
     fs::rename(base.join(hash), aside.path.join("removed"))?;
-    drop(aside);
-    Ok(())
+    Ok(aside)
 }
 
 /// Bytes in a folder.
@@ -247,9 +246,9 @@ mod tests {
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].2.as_deref(), Some(lock::digest(&["the lock"]).as_str()));
         for name in ["..", "", "x", "../0123456789abcdef0123456789abcdef"] {
-            assert!(remove(base.path(), name).is_err(), "{name}");
+            assert!(take_away(base.path(), name).is_err(), "{name}");
         }
-        remove(base.path(), hash).unwrap();
+        drop(take_away(base.path(), hash).unwrap());
         sweep(base.path());
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
         assert!(list(&base.path().join("none")).unwrap().is_empty());

@@ -53,6 +53,10 @@ impl fmt::Debug for EnvironmentSettings {
     }
 }
 
+/// An environment that nobody finds any more. Its files go when it is dropped.
+#[must_use = "its files go as soon as it is dropped"]
+pub struct RemovedEnvironment(#[expect(dead_code, reason = "held for what its end does")] folder::Staging);
+
 /// Makes, finds and removes environments. Cheap to clone; clones share what was found out.
 #[derive(Debug, Clone)]
 pub struct Environments {
@@ -185,7 +189,13 @@ impl Environments {
 
     /// Removes an environment by its hash.
     pub fn remove(&self, hash: &str) -> io::Result<()> {
-        folder::remove(self.directory(), hash)
+        self.take_away(hash).map(drop)
+    }
+
+    /// Takes an environment out of sight by its hash, at once; its files, which may be many, go when what this gives is
+    /// dropped.
+    pub fn take_away(&self, hash: &str) -> io::Result<RemovedEnvironment> {
+        folder::take_away(self.directory(), hash).map(RemovedEnvironment)
     }
 }
 

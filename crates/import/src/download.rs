@@ -1,17 +1,9 @@
 //! Downloads over http and https: a few redirects, a limit on bytes, and nothing that an address could betray.
 
-use std::{
-    ffi::OsString,
-    fs::File,
-    io::Write,
-    path::Path,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{ffi::OsString, fs::File, io::Write, path::Path, sync::OnceLock, time::Duration};
 
 use futures::StreamExt;
 use reqwest::{Client, NoProxy, Proxy, Response, Url, header, redirect::Policy};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use sha2::{Digest, Sha256};
 use skillz_tool::{ErrorKind, ToolError};
 
@@ -147,7 +139,7 @@ fn unreachable_server(url: &Url, error: reqwest::Error) -> ToolError {
 fn client(variables: &[(OsString, OsString)]) -> Result<Client, String> {
     let failed = |error: reqwest::Error| format!("The HTTP client could not be made: {error}");
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls()?)
+        .tls_backend_preconfigured(skillz_tls::client_config()?)
         .user_agent(concat!("skillz/", env!("CARGO_PKG_VERSION")))
         // Each hop is checked here.
         .redirect(Policy::none())
@@ -173,19 +165,6 @@ fn client(variables: &[(OsString, OsString)]) -> Result<Client, String> {
         builder = builder.proxy(proxy.map_err(failed)?.no_proxy(exceptions.clone()));
     }
     builder.build().map_err(failed)
-}
-
-/// Certificates of the system, or those that come along where it has none.
-fn tls() -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS could not be set up: {error}"))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Bytes as lower-case hexadecimal digits.

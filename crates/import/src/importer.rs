@@ -197,8 +197,9 @@ impl Shared {
         let provenance =
             Map::from_iter([("from".to_owned(), json!(shown)), ("archive_hash".to_owned(), json!(format!("sha256:{hash}")))]);
         if name.to_ascii_lowercase().ends_with(".md") {
-            fs::copy(&file, files.join(SKILL))
-                .map_err(|error| ToolError::internal(format!("`{shown}` cannot be copied: {error}")))?;
+            let target = files.join(SKILL);
+            let copied = tokio::task::spawn_blocking(move || fs::copy(file, target)).await.map_err(ToolError::internal)?;
+            copied.map_err(|error| ToolError::internal(format!("`{shown}` cannot be copied: {error}")))?;
             let stem = name.get(..name.len() - 3).unwrap_or_default();
             let name = if stem.eq_ignore_ascii_case("skill") { above.unwrap_or_default() } else { stem.to_owned() };
             let name = if name.is_empty() { "skill".to_owned() } else { name };

@@ -50,7 +50,7 @@ pub struct DiscoveredTool {
 }
 
 /// A skill from elsewhere.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DiscoveredSkill {
     /// The skill; its directory is the folder that was searched.
     pub skill: Skill,

@@ -28,13 +28,14 @@ impl EnvironmentUses {
         }
     }
 
-    /// Has `remove` take an environment away, unless it is in use. No use begins meanwhile.
-    fn unless_used(&self, hash: &str, remove: impl FnOnce()) {
+    /// Has `take` take an environment away, unless it is in use. No use begins meanwhile, so it must not take long.
+    fn unless_used<T>(&self, hash: &str, take: impl FnOnce() -> T) -> Option<T> {
         let mut uses = self.locked();
-        if uses.get(hash).is_none_or(|used| Arc::strong_count(used) == 1) {
-            uses.remove(hash);
-            remove();
+        if uses.get(hash).is_some_and(|used| Arc::strong_count(used) > 1) {
+            return None;
         }
+        uses.remove(hash);
+        Some(take())
     }
 
     fn locked(&self) -> MutexGuard<'_, HashMap<String, EnvironmentUse>> {
@@ -54,10 +55,16 @@ pub(crate) async fn run(environments: &Environments, uses: &EnvironmentUses, too
         let Ok(lock) = fs::read_to_string(folder.join(LOCK_FILE)) else { return };
         let others: Vec<String> = others.iter().filter_map(|other| fs::read_to_string(other.join(LOCK_FILE)).ok()).collect();
         for hash in environments.only_for(&lock, &others).unwrap_or_default() {
-            uses.unless_used(&hash, || match environments.remove(&hash) {
-                Ok(()) => tracing::info!(tool = %name, environment = hash, "removed the dependencies of a deleted tool"),
-                Err(error) => tracing::warn!(tool = %name, environment = hash, %error, "dependencies could not be removed"),
-            });
+            match uses.unless_used(&hash, || environments.take_away(&hash)) {
+                Some(Ok(removed)) => {
+                    drop(removed);
+                    tracing::info!(tool = %name, environment = hash, "removed the dependencies of a deleted tool");
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(tool = %name, environment = hash, %error, "dependencies could not be removed");
+                }
+                None => {}
+            }
         }
     });
     drop(removed.await);

@@ -12,26 +12,47 @@ use std::{
 use skillz_environments::{Environment, EnvironmentError, InstallRequest, Language as Packages, Program};
 use skillz_tool::{ErrorKind, Host, Manifest, Progress, ToolError};
 
-use crate::{interpreter::Interpreter, language::Language, plan::Plan, runtime::ScriptRuntime};
+use crate::{discard::EnvironmentUse, interpreter::Interpreter, language::Language, plan::Plan, runtime::ScriptRuntime};
 
 /// The lock beside the manifest.
 pub(crate) const LOCK_FILE: &str = "lock";
 
-/// Gives the environment of a tool; `None` where it depends on nothing.
+/// Gives the environment of a tool, and notes its use; `None` where the tool depends on nothing. A use is noted before the
+/// environment is looked at: nobody removes it in between.
 pub(crate) async fn ensure(
     runtime: &ScriptRuntime,
     plan: &Plan,
     manifest: &Manifest,
     folder: &Path,
     host: &dyn Host,
-) -> Result<Option<Environment>, ToolError> {
+) -> Result<Option<(Environment, EnvironmentUse)>, ToolError> {
     if manifest.dependencies.is_empty() {
         return Ok(None);
     }
     let known = plan.environment.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some(environment) = known.filter(|environment| runtime.settings.environments.is_whole(environment)) {
-        return Ok(Some(environment));
+    if let Some(environment) = known {
+        let used = runtime.uses.of(&environment.hash);
+        if runtime.settings.environments.is_whole(&environment) {
+            return Ok(Some((environment, used)));
+        }
     }
+    let mut environment = install(runtime, plan, manifest, folder, host).await?;
+    let used = runtime.uses.of(&environment.hash);
+    // It may have been there, and have gone with the last tool that shared it just before its use was noted.
+    if !runtime.settings.environments.is_whole(&environment) {
+        environment = install(runtime, plan, manifest, folder, host).await?;
+    }
+    *plan.environment.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment.clone());
+    Ok(Some((environment, used)))
+}
+
+async fn install(
+    runtime: &ScriptRuntime,
+    plan: &Plan,
+    manifest: &Manifest,
+    folder: &Path,
+    host: &dyn Host,
+) -> Result<Environment, ToolError> {
     let packages = match plan.decision.language {
         Language::Python => Packages::Python,
         Language::JavaScript | Language::TypeScript => Packages::Node,
@@ -57,10 +78,7 @@ pub(crate) async fn ensure(
         base: folder,
         progress: &progress,
     };
-    let environment =
-        runtime.settings.environments.ensure(request).await.map_err(|error| install_failure(&manifest.name, &error))?;
-    *plan.environment.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment.clone());
-    Ok(Some(environment))
+    runtime.settings.environments.ensure(request).await.map_err(|error| install_failure(&manifest.name, &error))
 }
 
 /// Whether a failure is such as a missing file of a package makes.

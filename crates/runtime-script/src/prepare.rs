@@ -47,14 +47,16 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     let size_bytes = write_source(&mut manifest, source, &directory)?;
     let entry = Tool::new(name(&manifest)?, Version::FIRST, directory.clone(), manifest.clone(), String::new()).source_path()?;
     let plan = plan::make(&manifest, &directory, entry, &runtime.interpreters)?;
+    let is_decided_here = manifest.protocol.is_none() && plan.decision.protocol == Protocol::Process;
+    let advice = if is_decided_here { source::advice::note(&plan.decision, &plan.entry) } else { None };
     manifest.protocol = Some(plan.decision.protocol);
     if manifest.interpreter.is_none() && !plan.decision.command.is_empty() {
         manifest.interpreter = Some(plan.decision.command.join(" "));
     }
-    if let Some(environment) = install::ensure(runtime, &plan, &manifest, &directory, host).await? {
+    if let Some((environment, _)) = install::ensure(runtime, &plan, &manifest, &directory, host).await? {
         fs::write(directory.join(install::LOCK_FILE), &environment.lock).map_err(|error| cannot_write("the lock", &error))?;
     }
-    let mut notes: Vec<String> = plan.decision.note.map(str::to_owned).into_iter().collect();
+    let mut notes: Vec<String> = advice.map(str::to_owned).into_iter().collect();
     if plan.decision.protocol == Protocol::Function {
         let inspection = inspect(runtime, &plan, &manifest, &directory, host).await?;
         if let Some(failure) = inspection.failure {

@@ -32,7 +32,7 @@ pub struct ScriptRuntime {
     pub(crate) folders: WorkingFolders,
     plans: Plans,
     pool: Pool,
-    uses: EnvironmentUses,
+    pub(crate) uses: EnvironmentUses,
     processes: Arc<Semaphore>,
 }
 
@@ -64,12 +64,7 @@ impl ScriptRuntime {
     /// Makes sure of everything that a script needs before it can start.
     pub(crate) async fn place(&self, plan: &Plan, tool: &Tool, host: &dyn Host) -> Result<Place, ToolError> {
         self.kit.ensure().map_err(|error| cannot_write("the helper kits", &error))?;
-        let mut environment = install::ensure(self, plan, &tool.manifest, &tool.directory, host).await?;
-        let environment_use = environment.as_ref().map(|environment| self.uses.of(&environment.hash));
-        // It may have been removed just before its use was noted, with the last tool that shared it.
-        if environment.as_ref().is_some_and(|environment| !self.settings.environments.is_whole(environment)) {
-            environment = install::ensure(self, plan, &tool.manifest, &tool.directory, host).await?;
-        }
+        let (environment, environment_use) = install::ensure(self, plan, &tool.manifest, &tool.directory, host).await?.unzip();
         let stage = self.stage(plan, tool, environment.as_ref())?;
         Ok(Place { environment, stage, _environment_use: environment_use })
     }

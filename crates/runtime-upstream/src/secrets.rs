@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use reqwest::Url;
-use skillz_tool::{ServerDefinition, expand_variables};
+use skillz_tool::{ServerDefinition, expand_variables, split_secrets};
 
 /// Shorter values are words of every text (`1`, `true`, `debug`): hiding them would hide the text.
 const SHORTEST_SECRET: usize = 6;
-/// Parts of names whose values are secrets.
-const SECRET_NAMES: [&str; 5] = ["key", "token", "secret", "password", "auth"];
 /// What stands for a part of an address.
 const HIDDEN: &str = "<hidden>";
 
@@ -52,7 +50,7 @@ impl Secrets {
             let parts = url.password().into_iter().chain(url.query());
             hidden.extend(parts.map(|part| (part.to_owned(), HIDDEN.to_owned())));
         }
-        hidden.extend(split_arguments(&definition.args).map(|(_, secret)| (secret.to_owned(), HIDDEN.to_owned())));
+        hidden.extend(split_secrets(&definition.args).map(|(_, secret)| (secret.to_owned(), HIDDEN.to_owned())));
         hidden.retain(|(text, _)| text.len() >= SHORTEST_SECRET);
         hidden.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
         Self { environment, headers, hidden }
@@ -60,7 +58,7 @@ impl Secrets {
 
     /// Arguments as they may be shown: without values that are secrets by their names, however short.
     pub(crate) fn shown_arguments(&self, arguments: &[String]) -> Vec<String> {
-        let shown = split_arguments(arguments).map(|(open, secret)| {
+        let shown = split_secrets(arguments).map(|(open, secret)| {
             let (name, address) = split_address(open);
             let has_secret = Url::parse(address).is_ok_and(|url| url.password().is_some() || url.query().is_some());
             let open = if has_secret { format!("{name}{}", shown_url(address)) } else { self.hide(open) };
@@ -81,38 +79,10 @@ impl Secrets {
     }
 }
 
-/// Each argument as what may be shown of it and the secret behind that, which is mostly empty: the value of
-/// `--api-key VALUE`, `--token=VALUE`, `PASSWORD=VALUE`, `Authorization: VALUE`.
-fn split_arguments(arguments: &[String]) -> impl Iterator<Item = (&str, &str)> {
-    let mut is_awaited = false;
-    arguments.iter().map(move |argument| {
-        let was_awaited = std::mem::take(&mut is_awaited);
-        if was_awaited && !argument.starts_with('-') {
-            return ("", argument.as_str());
-        }
-        let separator = argument.find(['=', ':']).filter(|end| argument.get(*end..).is_some_and(|rest| !rest.starts_with("://")));
-        match separator {
-            Some(end) if argument.get(..end).is_some_and(names_secret) => {
-                argument.split_at_checked(end + 1).unwrap_or((argument, ""))
-            }
-            Some(_) => (argument, ""),
-            None => {
-                is_awaited = argument.starts_with('-') && names_secret(argument);
-                (argument, "")
-            }
-        }
-    })
-}
-
 /// An argument as a name with its `=`, or nothing, and an address behind that, which may be none.
 fn split_address(argument: &str) -> (&str, &str) {
     let name_end = argument.find('=').filter(|end| argument.get(..*end).is_some_and(|name| !name.contains(':')));
     name_end.and_then(|end| argument.split_at_checked(end + 1)).unwrap_or(("", argument))
-}
-
-fn names_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
 /// An address as it may be shown: without password and query.

@@ -99,10 +99,6 @@ impl Running {
         }
         let impatient = patience.map(|patience| Instant::now() + patience);
         self.match_answers();
-        // A timer of no time at all still takes longer than a quick call.
-        if patience.is_some_and(|patience| patience.is_zero()) {
-            return Turn::TakesLong;
-        }
         let mut gathered = self.first_question_gathered();
         loop {
             let quiet = until(gathered);

@@ -10,9 +10,13 @@ mod home;
 mod process_tree;
 mod server;
 mod snapshot;
+mod waiting;
 
 pub use damage::{Damage, fuzz_duration};
 pub use home::Home;
-pub use process_tree::{children, descendants, is_alive, resident_bytes, wait_until_gone, with_argument, zombies};
+pub use process_tree::{
+    children, descendants, is_alive, open_files, resident_bytes, threads, wait_until_gone, with_argument, zombies,
+};
 pub use server::{DEADLINE, Era, Run, TestServer, fixture, http_upstream, run, upstream};
 pub use snapshot::{filters, redacted};
+pub use waiting::{json_lines, until};

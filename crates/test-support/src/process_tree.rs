@@ -61,6 +61,16 @@ pub fn resident_bytes(pid: u32) -> u64 {
     number.unwrap_or(0) * 1_024
 }
 
+/// How many files a process has open; none where there is no such process.
+pub fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// How many threads a process has; none where there is no such process.
+pub fn threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}
+
 struct Process {
     pid: u32,
     parent: u32,

@@ -29,6 +29,16 @@ pub enum Protocol {
     Process,
 }
 
+/// What calls of a function script share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// Each call runs in a process of its own, forked from the warm one; the default of Python.
+    Call,
+    /// Calls run one after another in the warm process and share its state; the default of JavaScript.
+    Worker,
+}
+
 /// Hints for clients about what a tool does (MCP `ToolAnnotations`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -72,6 +82,15 @@ pub struct Manifest {
     /// How a script is called; absent means that its code decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
+    /// The command line of a program: texts with references, and pairs that are left out whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argv: Option<Value>,
+    /// What calls of a function share; absent means the default of the language.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// `$ROOT` for programs that start in the first root; absent means a private, empty folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
     /// JSON Schema of the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
@@ -142,6 +161,9 @@ impl Manifest {
             entry_file: None,
             interpreter: None,
             protocol: None,
+            argv: None,
+            isolation: None,
+            working_directory: None,
             input_schema: None,
             output_schema: None,
             annotations: None,

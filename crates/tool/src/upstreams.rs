@@ -63,8 +63,8 @@ impl ServerDefinition {
     }
 }
 
-/// The variables that a text refers to as `$NAME` or `${NAME}`.
-fn variables_in(text: &str) -> Vec<String> {
+/// The variables that a text refers to as `$NAME` or `${NAME}`, in its order.
+pub fn variables_in(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     expand_variables(text, |name| {
         names.push(name.to_owned());

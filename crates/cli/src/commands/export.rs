@@ -52,32 +52,33 @@ pub(crate) fn run(arguments: &ExportArguments, context: &Context) -> anyhow::Res
 }
 
 /// Packs the tool's folder without its older versions. Equal tools give equal archives: times and owners are left out.
-fn write_archive(tool: &Tool, path: &Path) -> anyhow::Result<usize> {
+fn write_archive(tool: &Tool, path: &Path) -> anyhow::Result<u64> {
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
-    for (relative, bytes) in files(tool)? {
+    for relative in files(tool)? {
+        let file = tool.directory.join(&relative);
+        let bytes = fs::read(&file).with_context(|| format!("`{}` cannot be read", file.display()))?;
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
-        header.set_mode(if is_executable(&tool.directory.join(&relative)) { 0o755 } else { 0o644 });
+        header.set_mode(if is_executable(&file) { 0o755 } else { 0o644 });
         header.set_mtime(0);
         archive.append_data(&mut header, Path::new(tool.name.as_str()).join(relative), bytes.as_slice())?;
     }
     let bytes = archive.into_inner()?.finish()?;
     write_whole(path, &bytes)?;
-    Ok(bytes.len())
+    Ok(bytes.len() as u64)
 }
 
 /// Copies the tool's folder; one that is there is replaced only once the new one is whole.
-fn write_folder(tool: &Tool, place: &Path) -> anyhow::Result<usize> {
+fn write_folder(tool: &Tool, place: &Path) -> anyhow::Result<u64> {
     let above = place.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(above).with_context(|| format!("`{}` cannot be made", above.display()))?;
     let unfinished = tempfile::Builder::new().prefix(".skillz-export-").tempdir_in(above)?;
     let folder = unfinished.path().join("tool");
     let mut size = 0;
-    for (relative, bytes) in files(tool)? {
+    for relative in files(tool)? {
         let to = folder.join(&relative);
         fs::create_dir_all(to.parent().unwrap_or(&folder))?;
-        size += bytes.len();
-        fs::copy(tool.directory.join(&relative), &to).with_context(|| format!("`{}` cannot be written", to.display()))?;
+        size += fs::copy(tool.directory.join(&relative), &to).with_context(|| format!("`{}` cannot be written", to.display()))?;
     }
     if place.exists() {
         fs::rename(place, unfinished.path().join("replaced"))
@@ -87,15 +88,9 @@ fn write_folder(tool: &Tool, place: &Path) -> anyhow::Result<usize> {
     Ok(size)
 }
 
-/// The tool's files, sorted, with their content.
-fn files(tool: &Tool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let names = version_files(&tool.directory).with_context(|| format!("`{}` cannot be read", tool.directory.display()))?;
-    let read = |relative: PathBuf| {
-        let file = tool.directory.join(&relative);
-        let bytes = fs::read(&file).with_context(|| format!("`{}` cannot be read", file.display()))?;
-        Ok((relative, bytes))
-    };
-    names.into_iter().map(read).collect()
+/// The tool's files, sorted, relative to its folder.
+fn files(tool: &Tool) -> anyhow::Result<Vec<PathBuf>> {
+    version_files(&tool.directory).with_context(|| format!("`{}` cannot be read", tool.directory.display()))
 }
 
 #[cfg(unix)]

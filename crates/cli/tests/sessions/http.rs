@@ -1,7 +1,6 @@
 //! The real binary over HTTP: every protocol at one address, who is let in, what is left of lost clients, and the end.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::{Child, Command, Stdio},
@@ -10,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use skillz_test_support::{DEADLINE, Home, Run, resident_bytes};
+use skillz_test_support::{DEADLINE, Home, Run, open_files, resident_bytes, threads, until};
 
 use crate::{bash_tool, skillz};
 
@@ -89,14 +88,6 @@ impl HttpServer {
         value.unwrap_or_else(|| panic!("no `{name}` in {text}")).trim().parse().expect("a number")
     }
 
-    fn file_descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.process.id())).expect("the server runs").count()
-    }
-
-    fn threads(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/task", self.process.id())).expect("the server runs").count()
-    }
-
     /// Asks the server to end, and gives its exit code, stdout, stderr, and how long it took.
     pub(crate) fn terminate(mut self) -> (Option<i32>, String, String, Duration) {
         let asked = Instant::now();
@@ -155,14 +146,6 @@ fn read_until(connection: &mut BufReader<TcpStream>, wanted: &str) -> String {
         assert_ne!(connection.read_line(&mut all).expect("the stream is open"), 0, "`{wanted}` never came: {all}");
     }
     all
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what} did not come about");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -279,11 +262,12 @@ fn two_thousand_clients_that_leave_without_goodbye_leave_nothing_behind() {
     };
     // What is made once, and what the allocator keeps for the next of them, is there after the first time.
     leave(2_000);
-    let (descriptors, threads, memory) = (server.file_descriptors(), server.threads(), resident_bytes(server.process.id()));
+    let (descriptors, started, memory) =
+        (open_files(server.process.id()), threads(server.process.id()), resident_bytes(server.process.id()));
     leave(2_000);
     // Databases and pools come and go with their own clocks; clients would leave hundreds.
-    until("closed descriptors", || server.file_descriptors() <= descriptors + 16);
-    until("ended threads", || server.threads() <= threads + 8);
+    until("closed descriptors", || open_files(server.process.id()) <= descriptors + 16);
+    until("ended threads", || threads(server.process.id()) <= started + 8);
     until("the memory as before", || resident_bytes(server.process.id()) < memory + (16 << 20));
     server.terminate();
 }

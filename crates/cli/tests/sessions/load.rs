@@ -6,7 +6,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use skillz_test_support::{DEADLINE, Era, Home, Run, TestServer, descendants, resident_bytes, with_argument, zombies};
+use skillz_test_support::{
+    Era, Home, Run, TestServer, descendants, is_alive, open_files, resident_bytes, threads, until, with_argument, zombies,
+};
 
 use crate::{bash_tool, server, skillz};
 
@@ -14,19 +16,6 @@ use crate::{bash_tool, server, skillz};
 const AT_ONCE: u64 = 64;
 /// Most processes that the server may have for [`AT_ONCE`] calls: its helpers, and a tree of three for each call.
 const MOST_PROCESSES: usize = 220;
-
-/// Waits until something holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(Instant::now() < end, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn entries(pid: u32, folder: &str) -> usize {
-    fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count)
-}
 
 /// The server's memory once it has let go of what it does not need at rest, in bytes.
 fn memory_at_rest(server: &TestServer) -> u64 {
@@ -96,13 +85,13 @@ fn eight_tools_answer_64_calls_at_once_under_load() {
     let is_idle = |server: &TestServer| descendants(server.pid()).len() <= 4;
     until("the end of idle workers", || is_idle(&server));
     let memory = memory_at_rest(&server);
-    let descriptors = entries(server.pid(), "fd");
+    let descriptors = open_files(server.pid());
     for round in 1..4 {
         let processes = call_all_at_once(&mut server, &tools, round);
         assert!(processes <= MOST_PROCESSES, "{processes} processes for {AT_ONCE} calls");
     }
     until("the end of idle workers", || is_idle(&server));
-    until("closed descriptors", || entries(server.pid(), "fd") <= descriptors + 8);
+    until("closed descriptors", || open_files(server.pid()) <= descriptors + 8);
     until("memory as before", || resident_bytes(server.pid()) <= memory + memory / 10);
     assert_eq!(zombies(server.pid()), [0_u32; 0]);
 }
@@ -131,11 +120,11 @@ fn two_hundred_cancelled_calls_leave_nothing_under_load() {
     let nothing_is_left = |server: &TestServer| with_argument("27182.91").is_empty() && descendants(server.pid()).len() <= 4;
     until("the end of cancelled calls", || nothing_is_left(&server));
     let memory = memory_at_rest(&server);
-    let (descriptors, threads) = (entries(server.pid(), "fd"), entries(server.pid(), "task"));
+    let (descriptors, started) = (open_files(server.pid()), threads(server.pid()));
     cancel(&mut server, 200);
     until("the end of cancelled calls", || nothing_is_left(&server));
-    until("closed descriptors", || entries(server.pid(), "fd") <= descriptors + 8);
-    assert!(entries(server.pid(), "task") <= threads + 4);
+    until("closed descriptors", || open_files(server.pid()) <= descriptors + 8);
+    assert!(threads(server.pid()) <= started + 4);
     // The databases' caches fill up meanwhile; what 200 calls would keep is far more.
     until("memory as before", || resident_bytes(server.pid()) <= memory + memory / 10 + (256 << 10));
     assert_eq!(server.value("quick", json!({})), "done", "the next call works");
@@ -151,7 +140,7 @@ fn five_hundred_short_sessions_leave_nothing_under_load() {
         last = session.value("marked", json!({}));
         let helpers = descendants(session.pid());
         session.close();
-        until("the end of the helpers", || !helpers.iter().any(|pid| skillz_test_support::is_alive(*pid)));
+        until("the end of the helpers", || !helpers.iter().any(|pid| is_alive(*pid)));
     }
     assert_eq!(last, "done");
     assert_eq!(with_argument("27182.92"), [0_u32; 0]);

@@ -1,16 +1,18 @@
 //! Scripts that look like functions and are run as programs: told when they are published, since the call shows it too late.
 
+use std::{fs, path::Path};
+
 use ruff_python_ast::Stmt;
 use ruff_python_parser::parse_module;
 
-use super::{javascript, python};
+use super::{Decision, python};
 use crate::language::Language;
 
-/// What to tell whoever published a script that is run as a program without having been asked for.
-pub(super) fn note(language: Language, text: &str, facts: &javascript::Facts) -> Option<&'static str> {
-    match language {
-        Language::Python => python_note(text),
-        Language::JavaScript | Language::TypeScript if facts.hides_run => Some(
+/// What to tell whoever publishes a script that is run as a program without having been asked for.
+pub(crate) fn note(decision: &Decision, source: &Path) -> Option<&'static str> {
+    match decision.language {
+        Language::Python => python_note(&String::from_utf8_lossy(&fs::read(source).ok()?)),
+        _ if decision.hides_run => Some(
             "It defines `run` and does not export it, so each call runs the whole file as a program with JSON on stdin. Write \
              `export function run({ ... })` to have `run` called",
         ),
@@ -47,7 +49,10 @@ fn python_note(text: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use skillz_tool::{Manifest, ToolKind};
+
     use super::*;
+    use crate::source::decide;
 
     #[test]
     fn what_looks_like_a_function_and_is_none_is_told() {
@@ -63,7 +68,10 @@ mod tests {
             assert_eq!(note.is_some(), says.is_some(), "{code}");
             assert!(note.zip(says).is_none_or(|(note, says)| note.contains(says)), "{code}: {note:?}");
         }
-        let of = |code: &str| note(Language::JavaScript, code, &javascript::facts(code, false).unwrap());
+        let of = |code: &str| {
+            let manifest = Manifest { interpreter: Some("node".to_owned()), ..Manifest::new("t", "", ToolKind::Script) };
+            note(&decide(&manifest, code.as_bytes()).unwrap(), Path::new("main.js"))
+        };
         assert!(of("function run({ a }) { return a }").is_some());
         assert!(of("const run = async (a) => a").is_some());
         assert!(of("console.log(1)").is_none() && of("export function run() {}").is_none());

@@ -2,7 +2,7 @@
 //!
 //! Everything is read off manifest and source; nothing is run and no program is looked for.
 
-mod advice;
+pub(crate) mod advice;
 pub(crate) mod javascript;
 pub(crate) mod python;
 mod signature;
@@ -32,8 +32,8 @@ pub(crate) struct Decision {
     pub(crate) is_module: bool,
     /// A schema read off the source, where it says anything (JavaScript and TypeScript; Python tells it itself).
     pub(crate) input_schema: Option<Value>,
-    /// What whoever wrote the script may have meant otherwise.
-    pub(crate) note: Option<&'static str>,
+    /// JavaScript or TypeScript that declares `run` and exports none.
+    pub(crate) hides_run: bool,
 }
 
 /// Commands that can keep a worker of a language; others, such as `uv run`, start anew for each call.
@@ -62,9 +62,8 @@ pub(crate) fn decide(manifest: &Manifest, source: &[u8]) -> Result<Decision, Too
         (None, None) => "main".to_owned(),
     };
     let protocol = protocol(manifest, name, language, &text, &facts)?;
-    let is_decided_here = manifest.protocol.is_none() && protocol == Protocol::Process;
-    let note = if is_decided_here { advice::note(language, &text, &facts) } else { None };
-    Ok(Decision { entry_file, command, language, protocol, is_module: facts.is_module, input_schema: facts.input_schema, note })
+    let javascript::Facts { is_module, input_schema, hides_run, .. } = facts;
+    Ok(Decision { entry_file, command, language, protocol, is_module, input_schema, hides_run })
 }
 
 /// The command as words: the manifest's, else by extension and `#!` line, else `python3`, or `node` for what can only

@@ -7,7 +7,6 @@ use std::{
 };
 
 use reqwest::{Client, NoProxy, Proxy, header::HeaderMap, redirect::Policy};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use crate::{definition::UNFIT_HEADER, error::LinkError};
 
@@ -54,7 +53,7 @@ fn make(variables: &BTreeMap<String, String>) -> Result<Client, String> {
         builder = builder.proxy(proxy.no_proxy(NoProxy::from_string(&near)));
     }
     builder
-        .tls_backend_preconfigured(tls()?)
+        .tls_backend_preconfigured(skillz_tls::client_config()?)
         .user_agent(concat!("skillz/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::custom(|attempt| {
             let same_host = attempt.previous().last().is_some_and(|before| {
@@ -68,19 +67,6 @@ fn make(variables: &BTreeMap<String, String>) -> Result<Client, String> {
         .tcp_nodelay(true)
         .build()
         .map_err(|error| format!("The HTTP client could not be made: {error}"))
-}
-
-/// Certificates of the system, or those that come along where it has none.
-fn tls() -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS could not be set up: {error}"))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// What went wrong with a request, in words and without the address, which may hold a secret.

@@ -11,7 +11,6 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
     redirect::Policy,
 };
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use super::address::is_public;
 
@@ -51,7 +50,7 @@ impl HttpClients {
 
 fn client(reach: Reach) -> Result<Client, String> {
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls()?)
+        .tls_backend_preconfigured(skillz_tls::client_config()?)
         .user_agent(concat!("skillz/", env!("CARGO_PKG_VERSION")))
         // Redirects are checked one by one, and a proxy would resolve names out of sight.
         .redirect(Policy::none())
@@ -61,19 +60,6 @@ fn client(reach: Reach) -> Result<Client, String> {
         builder = builder.dns_resolver(Arc::new(PublicResolver));
     }
     builder.build().map_err(|error| format!("The HTTP client could not be made: {error}"))
-}
-
-/// Certificates of the system, or those that come along where it has none.
-fn tls() -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS could not be set up: {error}"))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Resolves names, and keeps what is public. The connection goes to exactly these addresses, so that a name cannot

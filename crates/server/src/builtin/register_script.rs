@@ -1,7 +1,8 @@
 //! `register_script`: a program in any language to a tool.
 
 use serde::Deserialize;
-use skillz_tool::{Origin, Protocol, SourceCode, ToolError, ToolKind};
+use serde_json::Value;
+use skillz_tool::{Isolation, Origin, Protocol, SourceCode, ToolError, ToolKind};
 
 use super::{Builtin, BuiltinCall, BuiltinOutcome, Hints, publishing::Described};
 
@@ -25,6 +26,9 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
         "limits":{"type":"object"},
         "requires_services":{"type":"array","items":{"type":"string"}},
         "protocol":{"enum":["function","process"]},
+        "argv":{"type":"array"},
+        "isolation":{"enum":["call","worker"]},
+        "working_directory":{"enum":["$ROOT"]},
         "tags":{"type":"array","items":{"type":"string"}},
         "pinned":{"type":"boolean"},
         "overwrite":{"type":"boolean"},
@@ -52,19 +56,29 @@ struct Arguments {
     requires_services: Vec<String>,
     #[serde(default)]
     protocol: Option<Protocol>,
+    #[serde(default)]
+    argv: Option<Value>,
+    #[serde(default)]
+    isolation: Option<Isolation>,
+    #[serde(default)]
+    working_directory: Option<String>,
 }
 
 async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
-    let Arguments { described, code, interpreter, extension, dependencies, requires_services, protocol } = call.read(&BUILTIN)?;
-    let entry_file = extension.as_deref().map(entry_file).transpose()?;
-    let source = SourceCode::Text(code);
-    described
+    let arguments: Arguments = call.read(&BUILTIN)?;
+    let entry_file = arguments.extension.as_deref().map(entry_file).transpose()?;
+    let source = SourceCode::Text(arguments.code);
+    arguments
+        .described
         .publish(call, (ToolKind::Script, Origin::Register), source, |manifest| {
             manifest.entry_file = entry_file;
-            manifest.interpreter = interpreter;
-            manifest.protocol = protocol;
-            manifest.dependencies = dependencies;
-            manifest.requires_services = requires_services;
+            manifest.interpreter = arguments.interpreter;
+            manifest.protocol = arguments.protocol;
+            manifest.argv = arguments.argv;
+            manifest.isolation = arguments.isolation;
+            manifest.working_directory = arguments.working_directory;
+            manifest.dependencies = arguments.dependencies;
+            manifest.requires_services = arguments.requires_services;
         })
         .await
 }

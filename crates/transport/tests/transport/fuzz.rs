@@ -1,14 +1,14 @@
 //! Random damage to honest messages, over pipes and over HTTP: nothing ends the server or mixes up its answers.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::Write,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::http_support::{Echo, Server, call, initialize};
-use serde_json::{Value, json};
-use skillz_test_support::{Damage, fuzz_duration};
+use serde_json::json;
+use skillz_test_support::{Damage, fuzz_duration, json_lines};
 use skillz_transport::serve_pipes;
 use tokio_util::sync::CancellationToken;
 
@@ -21,13 +21,7 @@ fn damaged_lines_end_no_session() {
         let serving = Box::pin(serve_pipes(Echo::default(), server_input, server_output, CancellationToken::new()));
         runtime.block_on(serving).expect("the threads start");
     });
-    let (sender, answers) = std::sync::mpsc::channel::<Value>();
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines() {
-            let line = line.expect("the server writes UTF-8");
-            let _ = sender.send(serde_json::from_str(&line).expect("each line is JSON"));
-        }
-    });
+    let answers = json_lines(output);
     let mut damage = Damage::of_this_moment();
     let mut send = |bytes: &[u8]| {
         input.write_all(bytes).expect("the server reads");

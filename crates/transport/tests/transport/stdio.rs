@@ -2,46 +2,20 @@
 //! a client sends.
 
 use std::{
-    io::{BufRead, BufReader, PipeReader, PipeWriter, Write},
+    io::{PipeWriter, Write},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
-use crate::http_support::initialize;
-use rmcp::{
-    ErrorData, RoleServer, ServerHandler,
-    model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ServerCapabilities, ServerConfig},
-    service::RequestContext,
-};
+use crate::http_support::{Echo, initialize};
 use serde_json::{Value, json};
+use skillz_test_support::json_lines;
 use skillz_transport::serve_pipes;
 use tokio_util::sync::CancellationToken;
 
 /// Longest wait for something that must happen.
 const DEADLINE: Duration = Duration::from_mins(1);
-
-#[derive(Clone)]
-struct Echo;
-
-impl ServerHandler for Echo {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        cx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        if request.name == "wait" {
-            cx.ct.cancelled().await;
-            return Err(ErrorData::internal_error("cancelled", None));
-        }
-        let arguments = request.arguments.unwrap_or_default();
-        Ok(CallToolResult::success(vec![ContentBlock::text(Value::Object(arguments).to_string())]).into())
-    }
-}
 
 /// A client at the other end of two pipes.
 struct Client {
@@ -59,9 +33,9 @@ impl Client {
         let stopped = stop.clone();
         let server = thread::spawn(move || {
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-            runtime.block_on(serve_pipes(Echo, server_input, server_output, stopped)).expect("the threads start");
+            runtime.block_on(serve_pipes(Echo::default(), server_input, server_output, stopped)).expect("the threads start");
         });
-        Self { input: Some(input), lines: read_lines(output), stop, server }
+        Self { input: Some(input), lines: json_lines(output), stop, server }
     }
 
     /// A client that has shaken hands in `version`.
@@ -109,17 +83,6 @@ impl Client {
         self.server.join().expect("the server ends cleanly");
         rest
     }
-}
-
-fn read_lines(output: PipeReader) -> mpsc::Receiver<Value> {
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines() {
-            let line = line.expect("the server writes UTF-8");
-            let _ = sender.send(serde_json::from_str(&line).expect("each line is JSON"));
-        }
-    });
-    lines
 }
 
 fn call(id: i64, name: &str) -> Value {
@@ -296,7 +259,9 @@ fn a_client_that_no_longer_reads_ends_the_server() {
     drop(output);
     let server = thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        runtime.block_on(serve_pipes(Echo, server_input, server_output, CancellationToken::new())).expect("the threads start");
+        runtime
+            .block_on(serve_pipes(Echo::default(), server_input, server_output, CancellationToken::new()))
+            .expect("the threads start");
     });
     input.write_all(b"garbage\n").expect("the server reads");
     server.join().expect("the server ends cleanly although stdin is open");

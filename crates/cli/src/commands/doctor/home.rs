@@ -2,18 +2,17 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use skillz_engine::Engine;
 use skillz_tool::Tool;
 
 use super::{Check, Examination, Remedy};
 use crate::wire;
 
 impl Examination<'_> {
-    pub(super) async fn home(&self) -> anyhow::Result<Vec<Check>> {
+    pub(super) async fn home(&self, engine: &Engine) -> Vec<Check> {
         let settings = &self.context.resolved.settings;
         let mut checks = vec![folder("data folder", &settings.home), folder("tools folder", &settings.tools_dir)];
-        let parts = wire::parts(&self.context.resolved, wire::Purpose::OneCommand)?;
-        parts.engine.ready().await;
-        let catalog = parts.engine.catalog();
+        let catalog = engine.catalog();
         let own = catalog.tools().filter(|tool| tool.kind() != skillz_tool::ToolKind::Mcp).count();
         checks.push(Check::ok("tools", format!("{own} tools in {}", settings.tools_dir.display())));
         for broken in catalog.broken() {
@@ -21,12 +20,12 @@ impl Examination<'_> {
             let fix = format!("mend {}, or move its folder away", broken.file.display());
             checks.push(Check::broken(format!("tool {}", broken.name), format!("{broken}{service}"), fix));
         }
-        checks.push(match parts.engine.memory().stats(None).await {
+        checks.push(match engine.memory().stats(None).await {
             Ok(stats) => Check::ok("memory", format!("{} tools remember something", stats.len())),
             Err(error) => Check::broken("memory", error.to_string(), "move the database away, or restore it from a backup"),
         });
         checks.push(self.environments(catalog.tools()));
-        Ok(checks)
+        checks
     }
 
     /// Whether there are dependencies that no tool needs any more.

@@ -123,8 +123,10 @@ async fn examine(fix: bool, context: &Context) -> anyhow::Result<Vec<Check>> {
 
 impl Examination<'_> {
     async fn all(&self) -> anyhow::Result<Vec<Check>> {
-        let mut checks = self.home().await?;
-        checks.extend(self.servers().await?);
+        let engine = wire::parts(&self.context.resolved, wire::Purpose::OneCommand)?.engine;
+        engine.ready().await;
+        let mut checks = self.home(&engine).await;
+        checks.extend(self.servers(&engine).await?);
         checks.extend(self.toolchain().await);
         checks.extend(self.machine().await);
         Ok(checks)

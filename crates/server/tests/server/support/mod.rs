@@ -6,9 +6,8 @@ mod stores;
 
 use std::{
     collections::HashMap,
-    io::{BufRead, BufReader, PipeReader, PipeWriter, Write},
+    io::{PipeWriter, Write},
     sync::{Arc, mpsc},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -16,6 +15,7 @@ use serde_json::{Map, Value, json};
 use skillz_engine::{Engine, EngineParts, EngineSettings, Exposure, NoClient, PublishRequest};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_server::{ClientOrigin, SkillzServer};
+use skillz_test_support::json_lines;
 use skillz_tool::{Manifest, Origin, SourceCode, ToolKind, ToolRuntime};
 use tokio_util::sync::CancellationToken;
 
@@ -83,7 +83,7 @@ impl Rig {
         let server = self.server.with_session(ClientOrigin::Local);
         let stop = CancellationToken::new();
         self.runtime.spawn(Box::pin(skillz_transport::serve_pipes(server, server_input, server_output, stop)));
-        Client { input: Some(input), lines: read_lines(output), pending: Vec::new(), meta: None, next_id: 0 }
+        Client { input: Some(input), lines: json_lines(output), pending: Vec::new(), meta: None, next_id: 0 }
     }
 
     /// Connects a client of an older protocol.
@@ -228,17 +228,6 @@ impl Client {
         drop(self.input.take());
         while self.lines.recv_timeout(DEADLINE).is_ok() {}
     }
-}
-
-fn read_lines(output: PipeReader) -> mpsc::Receiver<Value> {
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines() {
-            let line = line.expect("the server writes UTF-8");
-            let _ = sender.send(serde_json::from_str(&line).expect("each line is JSON"));
-        }
-    });
-    lines
 }
 
 /// Puts a tool on disk before the server starts.
