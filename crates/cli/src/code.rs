@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::{CodeLanguage, CodeRun, CodeRuntime, CodeRuntimeChoice};
 use skillz_environments::{Environments, Program};
 use skillz_process::Launcher;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{ClientPort, NoClient};
 use skillz_tool::{Answer, ClientCapabilities, LogLevel, Progress, ToolError};
 

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_engine::{CallRequest, Engine, EngineParts, EngineSettings, ListRequest, NoClient, PublishRequest};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_tool::{

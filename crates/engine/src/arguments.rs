@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{ErrorKind, Tool, ToolError, Violation};
 
 /// Most faults that one reply lists.
@@ -11,9 +11,8 @@ const MOST_FAULTS: usize = 50;
 /// Checks arguments against the tool's input schema. Missing ones count as `{}`; text that holds JSON is taken
 /// as such only where the schema wants an object or an array.
 pub(crate) fn check(tool: &Tool, arguments: Value) -> Result<Map<String, Value>, ToolError> {
-    let mut arguments = as_object(tool, arguments)?;
+    let mut arguments = Value::Object(as_object(tool, arguments)?);
     tool.input_schema.coerce(&mut arguments);
-    let arguments = Value::Object(arguments);
     let violations = tool.input_schema.violations(&arguments).map_err(|error| {
         let message = format!("The `input_schema` in the manifest of `{}` cannot be used: {error}", tool.name);
         ToolError::new(ErrorKind::Config, message).with_hint("Publish the tool again with a valid schema, and `overwrite: true`")

@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_pipeline::StepReport;
 use skillz_tool::{CallClock, CallContext, EffectiveLimits, ErrorKind, ToolCall, ToolError};
 use tracing::Instrument;
@@ -22,7 +22,7 @@ use crate::{
     find::FindError,
     host::EngineHost,
     queue::{Need, Place},
-    record::{CallLog, json_length},
+    record::CallLog,
     secrets::Secrets,
     shape::{self, Finished},
     tree::{CallTree, Frame},
@@ -58,7 +58,7 @@ impl Engine {
         };
         let tree = Arc::new(CallTree::new(request.client));
         let call_id = self.next_call_id();
-        let log = CallLog::open(self.history(), &callable.tool, &call_id, None, json_length(&request.arguments));
+        let log = CallLog::open(self.history(), &callable.tool, &call_id, None, request.arguments.written_length() as u64);
         let invocation = Invocation {
             callable: &callable,
             arguments: request.arguments,
@@ -100,7 +100,7 @@ impl Engine {
             Err(error) => Err(error),
         };
         match &result {
-            Ok(value) => log.succeeded(json_length(value)),
+            Ok(value) => log.succeeded(value.written_length() as u64),
             Err(error) => log.failed(error, &Secrets(&callable.wishes.environment)),
         }
         result

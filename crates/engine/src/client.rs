@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{Answer, ClientCapabilities, ErrorKind, LogLevel, Progress, ToolError};
 
 /// What the engine may ask of, and tell, whoever made a call. One port serves one outer call; inner calls share it.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{CallClock, EffectiveLimits, ErrorKind, Host, Limits, Tool, ToolError};
 use tracing::Instrument;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{AnswerAction, ErrorKind, Tool, ToolError};
 use tokio::sync::Semaphore;
 

@@ -1,6 +1,6 @@
 //! Checks of a manifest before anything is made from it: all faults at once.
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{CompiledSchema, Limits, Manifest, ToolError};
 
 use crate::{examples, policy::check_permissions};
@@ -22,9 +22,17 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), ToolError> {
     refuse(manifest, &faults)
 }
 
-/// Checks the schemas alone, once a runtime has completed them.
-pub(crate) fn check_schemas(manifest: &Manifest) -> Result<(), ToolError> {
-    refuse(manifest, &schema_faults(manifest))
+/// Checks the schemas alone, once a runtime has completed them; gives a sentence for each part that cannot be checked.
+pub(crate) fn check_schemas(manifest: &Manifest) -> Result<Vec<String>, ToolError> {
+    refuse(manifest, &schema_faults(manifest))?;
+    let schemas = [("input_schema", &manifest.input_schema), ("output_schema", &manifest.output_schema)];
+    let schemas = schemas.into_iter().filter_map(|(field, schema)| Some((field, CompiledSchema::new(schema.clone()?))));
+    Ok(schemas
+        .flat_map(|(field, schema)| {
+            let parts = schema.unchecked_parts().unwrap_or_default().to_vec();
+            parts.into_iter().map(move |part| format!("{field}: {part}"))
+        })
+        .collect())
 }
 
 fn refuse(manifest: &Manifest, faults: &[String]) -> Result<(), ToolError> {
@@ -46,14 +54,14 @@ fn schema_faults(manifest: &Manifest) -> Vec<String> {
                 .push("`input_schema` must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}".to_owned());
         } else if !may_be_object(schema) {
             faults.push("`input_schema` must describe an object: arguments are always an object, so put other values into a property of it".to_owned());
-        } else if let Err(error) = CompiledSchema::new(schema.clone()).check_schema() {
+        } else if let Err(error) = CompiledSchema::new(schema.clone()).unchecked_parts() {
             faults.push(format!("`input_schema`: {error}"));
         }
     }
     if let Some(schema) = &manifest.output_schema {
         if !schema.is_object() {
             faults.push("`output_schema` must be a JSON Schema object; leave it out if any result will do".to_owned());
-        } else if let Err(error) = CompiledSchema::new(schema.clone()).check_schema() {
+        } else if let Err(error) = CompiledSchema::new(schema.clone()).unchecked_parts() {
             faults.push(format!("`output_schema`: {error}"));
         }
     }
@@ -86,7 +94,7 @@ fn limit_faults(limits: &Limits) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
     use skillz_tool::ToolKind;
 
     use super::*;
@@ -94,7 +102,7 @@ mod tests {
     fn faults(fields: &Value) -> String {
         let mut whole = json!({"name": "probe", "description": "Probes", "tool_type": "script"});
         whole.as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("an object"));
-        let manifest: Manifest = serde_json::from_value(whole).expect("a manifest");
+        let manifest: Manifest = skillz_json::from_value(whole).expect("a manifest");
         check(&manifest).err().map(|error| error.message).unwrap_or_default()
     }
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_pipeline::PipelineRuntime;
 use skillz_registry::{Catalog, Registry, SkillShelf};
 use skillz_tool::{

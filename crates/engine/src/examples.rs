@@ -1,9 +1,9 @@
 //! Stored examples, run through the one call path, and what each expects.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{sync::Arc};
 
 use regex::Regex;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{Example, ExampleFailure, McpContent, ToolError};
 
 use crate::{ExampleCounts, call::Invocation, callable::Callable, engine::Engine, shape::Product, tree::CallTree};
@@ -59,7 +59,7 @@ impl Engine {
             }
             Ok(Product::Content(content)) => {
                 let text = content.text();
-                Came::Content(serde_json::json!({"content": content.content}), text)
+                Came::Content(skillz_json::json!({"content": content.content}), text)
             }
             Err(error) => Came::Failure(error),
         }
@@ -134,8 +134,8 @@ fn expectation(example: &Example) -> String {
 
 fn result_holds(expected: &Value, came: &Came) -> bool {
     match came {
-        Came::Value(value) => same(expected, value),
-        Came::Content(value, text) => same(expected, value) || expected.as_str() == Some(text),
+        Came::Value(value) => expected == value,
+        Came::Content(value, text) => expected == value || expected.as_str() == Some(text),
         Came::Failure(error) => expected.as_str().is_some_and(|text| text == error.message || text == error.text()),
     }
 }
@@ -152,34 +152,13 @@ fn contains_holds(expected: &Value, came: &Came) -> bool {
     }
 }
 
-/// Whether two values are equal; numbers are by their value, so 1 is 1.0.
-fn same(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => {
-            left == right
-                || (left.is_f64() || right.is_f64())
-                    && left
-                        .as_f64()
-                        .zip(right.as_f64())
-                        .is_some_and(|(left, right)| left.partial_cmp(&right) == Some(Ordering::Equal))
-        }
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len() && left.iter().all(|(name, value)| right.get(name).is_some_and(|other| same(value, other)))
-        }
-        _ => left == right,
-    }
-}
-
 /// Whether `whole` has all of `part`: members of objects, items of arrays (in any order), or an equal value.
 fn holds(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => object_holds(whole, part),
         (Value::Array(whole), Value::Array(part)) => part.iter().all(|wanted| whole.iter().any(|item| holds(item, wanted))),
         (Value::Array(whole), part) => whole.iter().any(|item| holds(item, part)),
-        (whole, part) => same(whole, part),
+        (whole, part) => whole == part,
     }
 }
 
@@ -197,12 +176,12 @@ fn shorten(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 
     fn example(fields: Value) -> Example {
-        serde_json::from_value(fields).expect("an example")
+        skillz_json::from_value(fields).expect("an example")
     }
 
     fn holds_for(fields: Value, came: &Came) -> bool {

@@ -7,7 +7,7 @@
 use std::{borrow::Cow, fmt::Write, path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{
     Answer, BUILTIN_NAMES, ClientCapabilities, ErrorKind, Host, LogLevel, PauseGuard, Progress, StoreError, ToolError,
 };
@@ -17,7 +17,7 @@ use crate::{
     call::Invocation,
     callable::Callable,
     engine::Engine,
-    record::{CallLog, json_length},
+    record::CallLog,
     secrets::Secrets,
     tree::{CallTree, Frame},
 };
@@ -69,7 +69,7 @@ impl EngineHost {
             return Err(ToolError::new(ErrorKind::Denied, message)
                 .with_hint("Host requests give a tool its memory; the rest is for clients"));
         }
-        let request: ListRequest = serde_json::from_value(Value::Object(arguments))
+        let request: ListRequest = skillz_json::from_value(Value::Object(arguments))
             .map_err(|error| ToolError::invalid(format!("The arguments of `list_tools` are wrong: {error}")))?;
         self.engine.list(request).await
     }
@@ -100,16 +100,17 @@ impl Host for EngineHost {
         }
         self.check_allowed(name)?;
         let callable = self.engine.find(name, None).await?;
+        let arguments = Value::Object(arguments);
         let call_id = self.engine.next_call_id();
         let log = if frame.is_recorded {
             let parent = Some(frame.call_id.as_str()).filter(|id| !id.is_empty());
-            CallLog::open(self.engine.history(), &callable.tool, &call_id, parent, json_length(&arguments))
+            CallLog::open(self.engine.history(), &callable.tool, &call_id, parent, arguments.written_length() as u64)
         } else {
             CallLog::off(self.engine.history())
         };
         let invocation = Invocation {
             callable: &callable,
-            arguments: Value::Object(arguments),
+            arguments,
             tree: &self.tree,
             caller: Some(frame),
             call_id,

@@ -8,7 +8,7 @@ use std::sync::{
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_registry::{DiscoveredSkill, DiscoveredTool, Discovery};
 use skillz_tool::{ErrorKind, FetchRequest, Fetched, Origin, Progress, SourceCode, ToolError, ToolKind};
 

@@ -1,6 +1,6 @@
 //! What an import tells: what came, from where, what each tool asks for, and what was refused and why.
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_registry::{DiscoveredSkill, DiscoveredTool, Discovery, SkillShelf};
 use skillz_tool::{ErrorKind, ToolError};
 

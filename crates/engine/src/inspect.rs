@@ -1,7 +1,7 @@
 //! Requests that look at tools and their versions, or compose them.
 
 use serde::Deserialize;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{Example, ToolKind};
 
 /// What to list, and how much of it.

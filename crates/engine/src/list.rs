@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{Tool, ToolError, ToolKind};
 
 use crate::{Detail, ListRequest, engine::Engine, signature, view::View};
@@ -129,7 +129,7 @@ impl Engine {
             "input_schema": tool.input_schema.as_value(), "output_schema": tool.manifest.output_schema,
             "examples": tool.manifest.examples, "permissions": tool.manifest.permissions,
         }));
-        for (field, value) in object(serde_json::to_value(&tool.manifest).unwrap_or_default()) {
+        for (field, value) in object(skillz_json::to_value(&tool.manifest).unwrap_or_default()) {
             if field != "tool_type" && !entry.contains_key(&field) {
                 entry.insert(field, value);
             }

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{ErrorKind, McpContent, ToolError};
 
 use crate::{
     CallReply, StoredResult,
-    record::json_length,
     results::ResultStore,
     shape::{Subject, text_block},
 };
@@ -40,7 +39,7 @@ pub(crate) async fn content_reply(
 ) -> CallReply {
     let McpContent { content: mut blocks, mut structured_content, is_error, meta } = content;
     let text_length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
-    let structure_fits = structured_content.as_ref().is_none_or(|value| json_length(value) <= max_bytes as u64);
+    let structure_fits = structured_content.as_ref().is_none_or(|value| value.written_length() <= max_bytes);
     if text_length <= max_bytes && structure_fits {
         return CallReply { structured_content, meta, ..CallReply::of_content(blocks) };
     }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_pipeline::{StepReport, StepStatus};
 use skillz_tool::{Host, Manifest, Origin, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolOutcome};
 
@@ -13,7 +13,7 @@ use crate::{
     ClientPort, PipelineDefinition, PipelineRequest, PublishRequest,
     call::Invocation,
     engine::Engine,
-    record::{CallLog, json_length},
+    record::CallLog,
     tree::CallTree,
 };
 
@@ -27,7 +27,7 @@ impl Engine {
             PipelineRequest::Delete { name } => {
                 self.find_pipeline(&name)?;
                 let report = self.delete(&name).await?;
-                serde_json::to_value(report).map_err(ToolError::internal)
+                skillz_json::to_value(report).map_err(ToolError::internal)
             }
             PipelineRequest::Run { name, arguments } => self.run_pipeline(&name, arguments, client).await,
         }
@@ -43,7 +43,7 @@ impl Engine {
         let request =
             PublishRequest { manifest, source: SourceCode::Folder, origin: Origin::Pipeline, overwrite, dry_run: false, client };
         let report = self.publish(request).await?;
-        serde_json::to_value(report).map_err(ToolError::internal)
+        skillz_json::to_value(report).map_err(ToolError::internal)
     }
 
     fn list_pipelines(&self) -> Value {
@@ -77,7 +77,7 @@ impl Engine {
         let callable = self.find(name, None).await?;
         let tree = Arc::new(CallTree::new(client));
         let call_id = self.next_call_id();
-        let log = CallLog::open(self.history(), &callable.tool, &call_id, None, json_length(&arguments));
+        let log = CallLog::open(self.history(), &callable.tool, &call_id, None, arguments.written_length() as u64);
         let steps = Mutex::default();
         let invocation = Invocation {
             callable: &callable,

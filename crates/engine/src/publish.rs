@@ -45,7 +45,7 @@ impl Engine {
         let build_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let Prepared { manifest, size_bytes, mut notes } = prepared;
         notes.extend(links.iter().map(|link| format!("`{}` is a symbolic link, and was left out", link.display())));
-        draft::check_schemas(&manifest)?;
+        notes.extend(draft::check_schemas(&manifest)?);
 
         let kind = manifest.tool_type;
         let version = self.next_version(&name, current.as_deref(), &manifest).await;
@@ -208,7 +208,7 @@ fn refused_by_examples(name: &ToolName, examples: &ExampleCounts, current: Optio
     message.push_str(&list_failures(examples));
     ToolError::failed(message)
         .with_hint("Correct the code, or the example if it is wrong, and try again")
-        .with_data(serde_json::json!({"examples": examples}))
+        .with_data(skillz_json::json!({"examples": examples}))
 }
 
 /// The failing examples, each with what was expected and what came.

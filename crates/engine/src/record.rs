@@ -1,7 +1,6 @@
 //! One line of the history for each call, written however the call ends.
 
 use std::{
-    io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -9,7 +8,6 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use serde::Serialize;
 use skillz_tool::{CallRecord, ErrorKind, HistoryStore, Tool, ToolError};
 
 use crate::secrets::Secrets;
@@ -126,27 +124,9 @@ fn first_sentence(message: &str) -> String {
     sentence.get(..end).unwrap_or_default().trim_end_matches(['.', ':']).to_owned()
 }
 
-/// The length of a value as compact JSON, in bytes, without writing it anywhere.
-pub(crate) fn json_length(value: &impl Serialize) -> u64 {
-    struct Counter(u64);
-    impl io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    // Counting cannot fail, and JSON values always serialise.
-    drop(serde_json::to_writer(&mut counter, value));
-    counter.0
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 
@@ -161,12 +141,6 @@ mod tests {
             assert_eq!(first_sentence(message), kept);
         }
         assert_eq!(first_sentence(&"ü".repeat(400)).len(), ERROR_LENGTH);
-    }
-
-    #[test]
-    fn lengths_are_those_of_compact_json() {
-        let value = json!({"a": [1, 2.5, "ü\n"], "b": null});
-        assert_eq!(json_length(&value), value.to_string().len() as u64);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{ExampleFailure, Manifest, Origin, SourceCode, ToolError, ToolKind, Version};
 
 use crate::{ClientPort, shape::text_block};

@@ -1,7 +1,7 @@
 //! Resources as running tools see them.
 
 use async_trait::async_trait;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::ToolError;
 
 /// The server's resources, for the host requests `resources/list` and `resources/read`. Results of calls and

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{AnswerAction, ErrorKind, ServerDefinition, Tool, ToolError, ToolKind, Upstreams};
 
 use crate::{ClientPort, DeleteReport, PolicyMode, engine::Engine, wish::wish};

@@ -3,10 +3,10 @@
 //! Length is the business of [`crate::long`]; here a result is read, checked against the tool's output
 //! schema, and laid out.
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{CompiledSchema, ErrorKind, McpContent, Output, Tool, ToolError, ToolOutcome};
 
-use crate::{CallReply, arguments::list_faults, long, record::json_length, results::ResultStore};
+use crate::{CallReply, arguments::list_faults, long, results::ResultStore};
 
 /// A result that was read and checked.
 #[derive(Debug, PartialEq)]
@@ -81,7 +81,8 @@ pub(crate) async fn reply(tool: &Tool, finished: Finished, max_bytes: usize, res
     let (mut reply, bytes) = match finished.product {
         Product::Value(value) => value_reply(subject, value, max_bytes, results).await,
         Product::Content(content) => {
-            let bytes = json_length(&content);
+            let parts = content.content.iter().chain(&content.structured_content);
+            let bytes = parts.map(Value::written_length).sum::<usize>() as u64;
             (content_reply(subject, content, max_bytes, results).await, bytes)
         }
     };

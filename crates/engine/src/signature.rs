@@ -1,6 +1,6 @@
 //! One line that shows how a tool is called from code, made from its schemas.
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::Tool;
 
 /// How deep nested objects are spelled out.
@@ -335,7 +335,7 @@ const TYPESCRIPT_KEYWORDS: [&str; 45] = [
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
     use skillz_tool::{Manifest, ToolKind, ToolName, Version};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::ToolError;
 
 use crate::{ClientPort, ExampleCounts, callable::Callable, engine::Engine, tree::CallTree};

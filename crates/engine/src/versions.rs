@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_registry::{Publication, RegistryError, VersionEntry, VersionList};
 use skillz_tool::{ErrorKind, Origin, Tool, ToolError, ToolName, Version};
 

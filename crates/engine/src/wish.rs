@@ -79,12 +79,12 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use skillz_json::{Value, json};
 
     use super::*;
 
     fn of(definition: Value, replaces: bool) -> String {
-        wish(&serde_json::from_value(definition).expect("a definition"), replaces)
+        wish(&skillz_json::from_value(definition).expect("a definition"), replaces)
     }
 
     #[test]

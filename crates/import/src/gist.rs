@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reqwest::Url;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::ToolError;
 
 use crate::{

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_process::{Command, Exit, Keep, Launcher, ProcessLimits, drain};
 use skillz_tool::{ErrorKind, ToolError};
 

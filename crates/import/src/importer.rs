@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_process::Launcher;
 use skillz_tool::{ErrorKind, FetchProgress, FetchRequest, Fetched, SourceFetcher, ToolError};
 

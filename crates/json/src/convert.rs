@@ -20,8 +20,16 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error>
 ///
 /// Where the value is not of the type's form; the message names no place in a text, since there is none.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, serde_json::Error> {
-    let read = serde_json::from_str(&value.to_string());
-    read.map_err(|error| {
+    read(&value)
+}
+
+/// Reads a value as any type, and leaves it where it is.
+///
+/// # Errors
+///
+/// Where the value is not of the type's form; the message names no place in a text, since there is none.
+pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, serde_json::Error> {
+    serde_json::from_str(&value.to_string()).map_err(|error| {
         let message = error.to_string();
         let place = message.rfind(" at line ").unwrap_or(message.len());
         serde::de::Error::custom(message.get(..place).unwrap_or(&message))

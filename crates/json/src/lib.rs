@@ -12,9 +12,9 @@ mod repair;
 mod value;
 pub mod wire;
 
-pub use convert::{from_str, from_value, to_value};
+pub use convert::{from_str, from_value, read, to_value};
 pub use number::Number;
-pub use parse::{Fault, MOST_DEPTH, MOST_DIGITS, ParseError, parse, parse_strictly};
+pub use parse::{Fault, MOST_DEPTH, MOST_DIGITS, ParseError, parse, parse_strictly, parse_within};
 pub use repair::{depth, repaired};
 pub use value::Value;
 

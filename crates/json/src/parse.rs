@@ -55,7 +55,16 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
 ///
 /// What is not valid JSON, or nests deeper than [`MOST_DEPTH`].
 pub fn parse_strictly(text: &str) -> Result<(Value, Vec<Fault>), ParseError> {
-    let mut parser = Parser::new(text);
+    parse_within(text, MOST_DEPTH)
+}
+
+/// Reads a text as [`parse_strictly`] does, with another bound of depth.
+///
+/// # Errors
+///
+/// What is not valid JSON, or nests deeper than `most_depth`.
+pub fn parse_within(text: &str, most_depth: usize) -> Result<(Value, Vec<Fault>), ParseError> {
+    let mut parser = Parser { most_depth, ..Parser::new(text) };
     let value = parser.whole()?;
     parser.digit_faults.append(&mut parser.key_faults);
     Ok((value, parser.digit_faults))
@@ -63,6 +72,7 @@ pub fn parse_strictly(text: &str) -> Result<(Value, Vec<Fault>), ParseError> {
 
 struct Parser<'a> {
     text: &'a str,
+    most_depth: usize,
     offset: usize,
     path: Vec<Step<'a>>,
     digit_faults: Vec<Fault>,
@@ -79,7 +89,7 @@ const MOST_FAULTS: usize = 20;
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, offset: 0, path: Vec::new(), digit_faults: Vec::new(), key_faults: Vec::new() }
+        Self { text, most_depth: MOST_DEPTH, offset: 0, path: Vec::new(), digit_faults: Vec::new(), key_faults: Vec::new() }
     }
 
     fn whole(&mut self) -> Result<Value, ParseError> {
@@ -164,8 +174,8 @@ impl<'a> Parser<'a> {
 
     /// Steps over an opening bracket; the way to here is as long as the brackets are many.
     fn enter(&mut self) -> Result<(), ParseError> {
-        if self.path.len() >= MOST_DEPTH {
-            return Err(ParseError { is_out_of_bounds: true, ..self.error("The value is nested deeper than 128 levels") });
+        if self.path.len() >= self.most_depth {
+            return Err(ParseError { is_out_of_bounds: true, ..self.error(&format!("The value is nested deeper than {} levels", self.most_depth)) });
         }
         self.offset += 1;
         Ok(())

@@ -183,17 +183,17 @@ impl Index for usize {
     }
 }
 
-impl Index for &str {
+impl Index for str {
     fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
-        value.as_object()?.get(*self)
+        value.as_object()?.get(self)
     }
 
     fn of_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
-        value.as_object_mut()?.get_mut(*self)
+        value.as_object_mut()?.get_mut(self)
     }
 }
 
-impl Index for &String {
+impl Index for String {
     fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.as_str().of(value)
     }
@@ -203,12 +203,36 @@ impl Index for &String {
     }
 }
 
+impl<I: Index + ?Sized> Index for &I {
+    fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        (**self).of(value)
+    }
+
+    fn of_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
+        (**self).of_mut(value)
+    }
+}
+
 impl<I: Index> ops::Index<I> for Value {
     type Output = Value;
 
     /// Null where there is nothing.
     fn index(&self, index: I) -> &Value {
         index.of(self).unwrap_or(&NOTHING)
+    }
+}
+
+impl ops::IndexMut<&str> for Value {
+    /// Makes the member where there is none; what is no object becomes one.
+    fn index_mut(&mut self, name: &str) -> &mut Value {
+        if !self.is_object() {
+            *self = Self::Object(Map::new());
+        }
+        match self {
+            Self::Object(members) => members.entry(name.to_owned()).or_default(),
+            // It is one now.
+            other => other,
+        }
     }
 }
 

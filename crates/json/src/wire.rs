@@ -1,16 +1,13 @@
 //! Values through libraries that know `serde_json`'s values only, and would round numbers.
 //!
 //! On the way in a number that `serde_json` would write otherwise becomes a string that begins with a mark; [`leave`] takes
-//! it back, and [`write`] writes the text behind the mark in place of the string. The mark is drawn at random when the
-//! process starts, so that no text from outside can begin with it.
+//! it back, and [`unmarked`] turns such strings of a written message into the numbers that they stand for. The mark is drawn
+//! at random when the process starts, so that no text from outside can begin with it.
 
-use std::{io, sync::LazyLock};
+use std::sync::LazyLock;
 
-use serde::Serialize;
-use serde_json::{
-    ser::{CharEscape, CompactFormatter, Formatter},
-    value::Value as Foreign,
-};
+use memchr::memmem;
+use serde_json::{Map as ForeignMap, value::Value as Foreign};
 
 use crate::{Map, Number, Value};
 
@@ -18,32 +15,27 @@ use crate::{Map, Number, Value};
 static MARK: LazyLock<String> = LazyLock::new(|| format!("skillz:exact:{}:", uuid::Uuid::new_v4().simple()));
 
 /// A value for such a library.
-pub fn enter(value: &Value) -> Foreign {
+pub fn enter(value: Value) -> Foreign {
     match value {
         Value::Null => Foreign::Null,
-        Value::Bool(value) => Foreign::Bool(*value),
-        Value::Number(number) => enter_number(number),
-        Value::String(text) => Foreign::String(text.clone()),
-        Value::Array(elements) => Foreign::Array(elements.iter().map(enter).collect()),
+        Value::Bool(value) => Foreign::Bool(value),
+        Value::Number(number) => enter_number(&number),
+        Value::String(text) => Foreign::String(text),
+        Value::Array(elements) => Foreign::Array(elements.into_iter().map(enter).collect()),
         Value::Object(members) => Foreign::Object(enter_members(members)),
     }
 }
 
 /// The members of an object for such a library.
-pub fn enter_members(members: &Map<String, Value>) -> serde_json::Map<String, Foreign> {
-    members.iter().map(|(key, value)| (key.clone(), enter(value))).collect()
-}
-
-/// A value that only [`write`] looks into, as the text that it has already.
-pub fn enter_text(json: &str) -> Foreign {
-    Foreign::String(format!("{}{json}", *MARK))
+pub fn enter_members(members: Map<String, Value>) -> ForeignMap<String, Foreign> {
+    members.into_iter().map(|(key, value)| (key, enter(value))).collect()
 }
 
 fn enter_number(number: &Number) -> Foreign {
     let text = number.as_str();
     match serde_json::from_str::<serde_json::Number>(&text) {
         Ok(read) if read.to_string() == text => Foreign::Number(read),
-        _ => enter_text(&text),
+        _ => Foreign::String(format!("{}{text}", *MARK)),
     }
 }
 
@@ -51,7 +43,7 @@ fn enter_number(number: &Number) -> Foreign {
 pub fn leave(value: Foreign) -> Value {
     match value {
         Foreign::String(text) => match text.strip_prefix(MARK.as_str()) {
-            Some(json) => crate::parse(json).unwrap_or_default(),
+            Some(number) => Value::Number(Number::of_text(number)),
             None => Value::String(text),
         },
         Foreign::Array(elements) => Value::Array(elements.into_iter().map(leave).collect()),
@@ -61,79 +53,41 @@ pub fn leave(value: Foreign) -> Value {
 }
 
 /// The members of an object that has come through such a library.
-pub fn leave_members(members: serde_json::Map<String, Foreign>) -> Map<String, Value> {
+pub fn leave_members(members: ForeignMap<String, Foreign>) -> Map<String, Value> {
     members.into_iter().map(|(key, value)| (key, leave(value))).collect()
 }
 
-/// Writes what holds such values, as compact JSON.
-///
-/// # Errors
-///
-/// What the type itself refuses.
-pub fn write<T: Serialize + ?Sized>(message: &T) -> Result<Vec<u8>, serde_json::Error> {
-    let mut text = Vec::with_capacity(256);
-    message.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Unmarking::default()))?;
-    Ok(text)
+/// An object in the place of another one, which a message about it came in with: nothing from outside looks like it.
+pub fn enter_refusal(reason: String) -> Foreign {
+    Foreign::Object(ForeignMap::from_iter([(MARK.clone(), Foreign::String(reason))]))
 }
 
-/// Writes strings that begin with the mark without quotes, mark and escapes.
-#[derive(Default)]
-struct Unmarking {
-    state: State,
+/// The message of [`enter_refusal`], if the members are such.
+pub fn refusal(members: &ForeignMap<String, Foreign>) -> Option<&str> {
+    members.get(MARK.as_str())?.as_str()
 }
 
-#[derive(Default, PartialEq, Clone, Copy)]
-enum State {
-    #[default]
-    Outside,
-    /// The opening quote is owed: the first piece of the string tells whether it comes.
-    Begun,
-    Plain,
-    Marked,
-}
-
-impl Unmarking {
-    fn open<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.state == State::Begun {
-            self.state = State::Plain;
-            writer.write_all(b"\"")?;
-        }
-        Ok(())
+/// A written message with numbers in place of the strings that stand for them.
+pub fn unmarked(message: Vec<u8>) -> Vec<u8> {
+    let quoted = format!("\"{}", *MARK);
+    let mut rest = message.as_slice();
+    let mut unmarked = Vec::new();
+    let mut has_marks = false;
+    while let Some(start) = memmem::find(rest, quoted.as_bytes()) {
+        let (before, marked) = rest.split_at(start);
+        let number = marked.get(quoted.len()..).unwrap_or_default();
+        // A number has no escapes, so that the next quote ends the string.
+        let end = memchr::memchr(b'"', number).unwrap_or(number.len());
+        has_marks = true;
+        unmarked.extend_from_slice(before);
+        unmarked.extend_from_slice(number.get(..end).unwrap_or_default());
+        rest = number.get(end + 1..).unwrap_or_default();
     }
-}
-
-impl Formatter for Unmarking {
-    fn begin_string<W: io::Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
-        self.state = State::Begun;
-        Ok(())
+    if !has_marks {
+        return message;
     }
-
-    fn write_string_fragment<W: io::Write + ?Sized>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        if self.state == State::Begun
-            && let Some(json) = fragment.strip_prefix(MARK.as_str())
-        {
-            self.state = State::Marked;
-            return writer.write_all(json.as_bytes());
-        }
-        self.open(writer)?;
-        writer.write_all(fragment.as_bytes())
-    }
-
-    fn write_char_escape<W: io::Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
-        self.open(writer)?;
-        match (self.state, escape) {
-            (State::Marked, CharEscape::Quote) => writer.write_all(b"\""),
-            (State::Marked, CharEscape::ReverseSolidus) => writer.write_all(b"\\"),
-            // Compact JSON holds no other character that would be escaped.
-            (_, escape) => CompactFormatter.write_char_escape(writer, escape),
-        }
-    }
-
-    fn end_string<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open(writer)?;
-        let is_marked = std::mem::take(&mut self.state) == State::Marked;
-        if is_marked { Ok(()) } else { writer.write_all(b"\"") }
-    }
+    unmarked.extend_from_slice(rest);
+    unmarked
 }
 
 #[cfg(test)]
@@ -143,12 +97,10 @@ mod tests {
     #[test]
     fn numbers_pass_through_a_library_that_would_round_them() {
         let text = r#"{"n":18446744073709551616,"f":1.10,"e":1e400,"z":-0.0,"plain":[1,2.5,"a\"\\\u0001é"],"":"","o":{}}"#;
-        let value = crate::parse(text).expect("is JSON");
-        let foreign = enter(&value);
+        let foreign = enter(crate::parse(text).expect("is JSON"));
         assert_eq!(foreign["plain"], serde_json::json!([1, 2.5, "a\"\\\u{1}é"]));
-        assert_eq!(String::from_utf8(write(&foreign).expect("writes")).expect("is text"), text);
+        assert_eq!(String::from_utf8(unmarked(foreign.to_string().into_bytes())).expect("is text"), text);
         assert_eq!(leave(foreign).to_string(), text);
-        let whole = serde_json::json!({"a": enter_text(text), "b": "x"});
-        assert_eq!(String::from_utf8(write(&whole).expect("writes")).expect("is text"), format!(r#"{{"a":{text},"b":"x"}}"#));
+        assert_eq!(unmarked(enter(Value::Number(Number::of_text("1e5"))).to_string().into_bytes()), b"1e5");
     }
 }

@@ -11,7 +11,7 @@
 mod support;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use serde_json::json;
+use skillz_json::json;
 use skillz_pipeline::{Pipeline, run};
 use skillz_tool::Host;
 use support::TestHost;

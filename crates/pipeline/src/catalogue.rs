@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::Tool;
 
 /// The tools that steps may call, seen when a pipeline is made.

@@ -1,6 +1,6 @@
 //! What can be known about a pipeline before it runs: every fault, all at once.
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{BUILTIN_NAMES, CompiledSchema};
 
 use crate::{
@@ -116,13 +116,14 @@ fn argument_faults(step: &Step, schema: &Value) -> Vec<String> {
 }
 
 /// Faults of the arguments whose values are known, each as if it were the only one given.
-fn literal_faults(schema: &Value, mut literals: Map<String, Value>) -> Vec<String> {
+fn literal_faults(schema: &Value, literals: Map<String, Value>) -> Vec<String> {
     let Value::Object(mut members) = schema.clone() else { return Vec::new() };
     for about_the_whole in ["required", "additionalProperties", "minProperties", "dependentRequired"] {
-        members.remove(about_the_whole);
+        members.shift_remove(about_the_whole);
     }
     let schema = CompiledSchema::new(Value::Object(members));
+    let mut literals = Value::Object(literals);
     schema.coerce(&mut literals);
-    let violations = schema.violations(&Value::Object(literals)).unwrap_or_default();
+    let violations = schema.violations(&literals).unwrap_or_default();
     violations.into_iter().map(|violation| format!("`args{}`: {}", violation.path.replace('/', "."), violation.message)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::catalogue::Catalogue;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_tool::{ErrorKind, ToolError};
 
 /// So many faults are shown in full; the text has a bound, and a broken generator repeats itself.

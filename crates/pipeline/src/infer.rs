@@ -1,6 +1,6 @@
 //! An input schema for a pipeline that was given none, from what its steps ask of `$input`.
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 
 use crate::{
     catalogue::{Catalogue, CatalogueTool},

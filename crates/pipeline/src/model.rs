@@ -2,7 +2,7 @@
 
 use std::{ops::Range, time::Duration};
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::{
     condition::Condition,

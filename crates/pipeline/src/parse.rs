@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::{
     condition::Condition,

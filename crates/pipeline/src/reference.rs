@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use skillz_json::Value;
 
 /// Longest path of a reference, in segments.
 const LONGEST_PATH: usize = 64;
@@ -194,7 +194,7 @@ impl fmt::Display for Written {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

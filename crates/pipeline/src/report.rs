@@ -1,7 +1,7 @@
 //! What a run tells of each step.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 /// Bounds of a shortened value: characters of a text, members of a container, depth.
 const TEXT_LENGTH: usize = 200;
@@ -82,7 +82,7 @@ fn shorten_at(value: &Value, depth: usize) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

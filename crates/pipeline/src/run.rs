@@ -1,7 +1,7 @@
 //! A run of a pipeline, block by block.
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{Host, Progress, ToolError};
 
 use crate::{

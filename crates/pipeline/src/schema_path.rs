@@ -1,6 +1,6 @@
 //! What a JSON Schema says for certain about the members of a value. Where it leaves room, nothing is claimed.
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::reference::Segment;
 
@@ -116,7 +116,7 @@ impl<'a> SchemaPart<'a> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
     use crate::reference::Written;

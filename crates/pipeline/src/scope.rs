@@ -1,6 +1,6 @@
 //! What the references of a step can see while it runs.
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::reference::{Reference, Root};
 

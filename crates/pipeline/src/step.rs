@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{ErrorKind, Host, ToolError};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Arguments with references in them, read once and filled in at each call.
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::{
     reference::{Reference, Written, shortened},

@@ -3,7 +3,7 @@
 //! Decided by the schemas' shapes. Where the change is beyond what can be followed here (combinations,
 //! conditions, patterns), it counts as breaking as soon as those parts differ at all.
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 /// How deep schemas and their local references are followed.
 const DEPTH: usize = 12;
@@ -160,7 +160,7 @@ fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(number) if !number.is_whole() => "number",
         Value::Number(_) => "integer",
         Value::String(_) => "string",
         Value::Array(_) => "array",
@@ -216,7 +216,7 @@ fn required(schema: &Map<String, Value>) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

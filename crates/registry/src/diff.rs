@@ -74,7 +74,7 @@ fn file(name: &str, old: Option<&str>, new: Option<&str>) -> String {
 
 /// The manifest in one form, whichever file it came from.
 fn manifest_text(found: &Found) -> String {
-    let mut value = serde_json::to_value(&found.manifest).unwrap_or_default();
+    let mut value = skillz_json::to_value(&found.manifest).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|name, _| !ALWAYS_DIFFERENT.contains(&name.as_str()));
     }

@@ -1,7 +1,7 @@
 //! The YAML front matter of `SKILL.md` files, as people really write it: with a byte order mark, Windows line
 //! ends, tabs, and colons in plain values.
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 /// Fields whose values are texts even where YAML sees a number.
 const TEXT_FIELDS: [&str; 10] = [
@@ -116,12 +116,12 @@ fn split(text: &str) -> Option<Parts> {
 
 /// Reads strictly, and where that fails once more with what people get wrong put right.
 fn parse(parts: &Parts) -> Result<Value, FrontMatterError> {
-    let error = match serde_yaml_ng::from_str::<Value>(&parts.yaml) {
-        Ok(value) => return Ok(value),
+    let error = match serde_yaml_ng::from_str::<serde_json::Value>(&parts.yaml) {
+        Ok(value) => return Ok(value.into()),
         Err(error) => error,
     };
-    if let Ok(value) = serde_yaml_ng::from_str::<Value>(&mend(&parts.yaml)) {
-        return Ok(value);
+    if let Ok(value) = serde_yaml_ng::from_str::<serde_json::Value>(&mend(&parts.yaml)) {
+        return Ok(value.into());
     }
     let line = error.location().map(|location| location.line() + parts.offset);
     Err(FrontMatterError { line, reason: format!("The front matter is no valid YAML: {error}") })
@@ -162,7 +162,7 @@ fn written(yaml: &str, field: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

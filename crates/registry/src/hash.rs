@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use serde_json::Value;
+use skillz_json::Value;
 use sha2::{Digest, Sha256};
 use skillz_tool::{Manifest, ToolKind};
 
@@ -65,7 +65,7 @@ pub(crate) fn content_files<'a>(
 }
 
 fn circumstances_removed(manifest: &Manifest) -> io::Result<Value> {
-    let mut value = serde_json::to_value(manifest)?;
+    let mut value = skillz_json::to_value(manifest)?;
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|name, _| !CIRCUMSTANCES.contains(&name.as_str()));
     }
@@ -110,7 +110,7 @@ fn update_with_length(hasher: &mut Sha256, bytes: &[u8]) {
 mod tests {
     use std::fs;
 
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 
@@ -119,7 +119,7 @@ mod tests {
         for (path, content) in files {
             fs::write(folder.path().join(path), content).unwrap();
         }
-        let manifest: Manifest = serde_json::from_value(fields.clone()).unwrap();
+        let manifest: Manifest = skillz_json::from_value(fields.clone()).unwrap();
         content_hash(folder.path(), &Walk::of(folder.path()).unwrap(), &manifest, "manifest.json", "t").unwrap()
     }
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::Manifest;
 
 use crate::{
@@ -57,19 +57,22 @@ pub(crate) fn read(folder: &Path) -> Result<ManifestFile, ManifestFault> {
     if !fields.contains_key("tool_type") {
         return Ok(ManifestFile::Skill);
     }
-    match serde_json::from_value(Value::Object(fields)) {
+    match Manifest::read(&Value::Object(fields).to_string()) {
         Ok(manifest) => Ok(ManifestFile::Tool(Box::new(manifest), SKILL)),
-        Err(error) => Err(ManifestFault { file, line: None, reason: sentence(&error.to_string()) }),
+        Err(error) => Err(ManifestFault { file, line: None, reason: reason(&error) }),
     }
 }
 
 /// Reads `manifest.json`'s text.
 pub(crate) fn parse_json(file: &Path, text: &str) -> Result<Manifest, ManifestFault> {
-    serde_json::from_str(text.trim_start_matches('\u{FEFF}')).map_err(|error| {
-        let message = error.to_string();
-        let reason = message.split(" at line ").next().unwrap_or_default();
-        ManifestFault { file: file.to_owned(), line: (error.line() > 0).then_some(error.line()), reason: sentence(reason) }
+    Manifest::read(text.trim_start_matches('\u{FEFF}')).map_err(|error| {
+        ManifestFault { file: file.to_owned(), line: (error.line() > 0).then_some(error.line()), reason: reason(&error) }
     })
+}
+
+/// What is wrong, without the place, which is told apart.
+fn reason(error: &serde_json::Error) -> String {
+    sentence(error.to_string().split(" at line ").next().unwrap_or_default())
 }
 
 /// The text of `manifest.json` for a manifest.

@@ -175,7 +175,7 @@ impl Registry {
             tree::copy(&found.folder, &found.walk, staging.path()).map_err(RegistryError::io("Copying", &found.folder))?;
             let mut manifest = found.manifest;
             let mut source = manifest.source.take().and_then(|source| source.as_object().cloned()).unwrap_or_default();
-            source.insert("rolled_back_to".to_owned(), serde_json::json!(version));
+            source.insert("rolled_back_to".to_owned(), skillz_json::json!(version));
             (manifest.source, manifest.version) = (Some(source.into()), None);
             let expected = known.current.map_or(Expectation::Absent, |tool| Expectation::Current(tool.version));
             Ok(StagedVersion { staging, manifest, expected })

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::{
     DiscoveredSkill, RegistryError, Skill, StagingDirectory,

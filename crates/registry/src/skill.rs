@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::front_matter;
 

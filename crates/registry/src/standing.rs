@@ -287,13 +287,13 @@ impl History {
 /// Notes in the manifest how a version came to be, beside what it says of its source.
 pub(crate) fn stamp_origin(manifest: &mut Manifest, origin: Origin) {
     let mut source = match manifest.source.take() {
-        Some(serde_json::Value::Object(fields)) => fields,
-        Some(serde_json::Value::Null) | None => serde_json::Map::new(),
-        Some(other) => serde_json::Map::from_iter([("from".to_owned(), other)]),
+        Some(skillz_json::Value::Object(fields)) => fields,
+        Some(skillz_json::Value::Null) | None => skillz_json::Map::new(),
+        Some(other) => skillz_json::Map::from_iter([("from".to_owned(), other)]),
     };
     if origin != Origin::Rollback {
-        source.remove("rolled_back_to");
+        source.shift_remove("rolled_back_to");
     }
-    source.insert("origin".to_owned(), serde_json::json!(origin));
-    manifest.source = Some(serde_json::Value::Object(source));
+    source.insert("origin".to_owned(), skillz_json::json!(origin));
+    manifest.source = Some(skillz_json::Value::Object(source));
 }

@@ -156,7 +156,7 @@ fn entry_of(found: Found) -> VersionEntry {
 /// How a version came to be; folders that do not say so were made by the built-in of their kind.
 pub(crate) fn origin_of(manifest: &Manifest) -> Origin {
     let recorded = manifest.source.as_ref().and_then(|source| source.get("origin"));
-    if let Some(origin) = recorded.and_then(|origin| serde_json::from_value(origin.clone()).ok()) {
+    if let Some(origin) = recorded.and_then(|origin| skillz_json::from_value(origin.clone()).ok()) {
         return origin;
     }
     match manifest.tool_type {

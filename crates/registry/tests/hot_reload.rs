@@ -108,7 +108,7 @@ async fn touching_and_reformatting_is_no_edit() {
     let workshop = Workshop::watched().await;
     let tool = workshop.publish("t", "1").await.unwrap();
     let mut events = workshop.registry.events();
-    let manifest: serde_json::Value = serde_json::from_str(&workshop.read("t/manifest.json")).unwrap();
+    let manifest: skillz_json::Value = serde_json::from_str(&workshop.read("t/manifest.json")).unwrap();
     workshop.write("t/manifest.json", &manifest.to_string());
     workshop.write("t/main.py", "1");
     workshop.write("t/.main.py.swp", "an editor's");

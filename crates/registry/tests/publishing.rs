@@ -6,7 +6,7 @@ mod workshop;
 
 use std::{fs, sync::Arc};
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_registry::{Expectation, Publication, RegistryError};
 use skillz_tool::{Manifest, Origin, ToolError, ToolKind};
 use workshop::{Workshop, contents, name, publish, schema, script, version};

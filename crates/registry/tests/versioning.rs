@@ -18,7 +18,7 @@ async fn a_rollback_is_a_new_entry_and_loses_nothing() {
     }
     let tool = workshop.rollback("t", "1.0.0").await.unwrap();
     assert_eq!((tool.version.to_string().as_str(), workshop.served("t").as_deref()), ("1.0.3", Some("1")));
-    assert_eq!(tool.manifest.source, Some(serde_json::json!({"rolled_back_to": "1.0.0", "origin": "rollback"})));
+    assert_eq!(tool.manifest.source, Some(skillz_json::json!({"rolled_back_to": "1.0.0", "origin": "rollback"})));
     workshop.rollback("t", "1.0.2").await.unwrap();
     workshop.rollback("t", "1.0.3").await.unwrap();
     let history = workshop.history("t").await;
@@ -29,7 +29,7 @@ async fn a_rollback_is_a_new_entry_and_loses_nothing() {
     assert_eq!(list.versions[0].hash, list.versions[5].hash, "the same content has the same hash");
     workshop.publish("t", "4").await.unwrap();
     let source = workshop.catalog().get("t").unwrap().manifest.source.clone();
-    assert_eq!(source, Some(serde_json::json!({"origin": "register"})));
+    assert_eq!(source, Some(skillz_json::json!({"origin": "register"})));
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn earlier_versions_can_be_called() {
     let registry = &workshop.registry;
     let first = registry.tool_version(&name("t"), version("1.0.0")).await.unwrap();
     assert_eq!(fs::read_to_string(first.source_path().unwrap()).unwrap(), "1");
-    assert_eq!(first.input_schema.violations(&serde_json::json!({})).unwrap().len(), 1, "it has its own schema");
+    assert_eq!(first.input_schema.violations(&skillz_json::json!({})).unwrap().len(), 1, "it has its own schema");
     let again = registry.tool_version(&name("t"), version("1.0.0")).await.unwrap();
     assert!(std::sync::Arc::ptr_eq(&first, &again), "it is kept ready");
     let current = registry.tool_version(&name("t"), version("1.0.1")).await.unwrap();

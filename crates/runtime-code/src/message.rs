@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::request::Language;
 
@@ -239,7 +239,7 @@ pub(crate) fn read<T: DeserializeOwned>(reader: &mut impl Read) -> io::Result<Op
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::Tool;
 
 use crate::message::Call;
@@ -173,7 +173,7 @@ fn to_identifier(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
     use skillz_tool::{Manifest, ToolKind, ToolName, Version};
 
     use super::*;

@@ -1,7 +1,7 @@
 //! What a run came to.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{ErrorKind, ToolError};
 
 /// One inner call.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{CallClock, ErrorKind, Host, ToolError, dispatch_notification, dispatch_request};
 use tokio::sync::Semaphore;
 

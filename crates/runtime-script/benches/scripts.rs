@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 use support::{Bench, script};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{Host, Progress, dispatch_notification, dispatch_request};
 
 use crate::message::{Line, Reply};
@@ -85,7 +85,7 @@ impl Conversation {
     }
 
     fn take_chunk(&mut self, params: Value) {
-        let Ok(Chunk { data, index }) = serde_json::from_value(params) else { return };
+        let Ok(Chunk { data, index }) = skillz_json::from_value(params) else { return };
         let message = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
         let current = index.map_or(self.chunks.len() as f64, |index| index) + 1.0;
         // The last chunk may be an empty end mark.

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_environments::Environment;
 use skillz_process::{Command, ProcessLimits};
 use skillz_sandbox::Policy;
@@ -227,7 +227,7 @@ pub(crate) fn execute_line(call: &ToolCall, folder: &WorkingFolder) -> Vec<u8> {
 
 fn context(call: &ToolCall, folder: &WorkingFolder) -> Value {
     let context = &call.context;
-    let variables: serde_json::Map<String, Value> =
+    let variables: skillz_json::Map<String, Value> =
         call.grants.environment.iter().map(|variable| (variable.name.clone(), json!(variable.value))).collect();
     let meta = context.progress_token.as_ref().map_or_else(|| json!({}), |token| json!({"progressToken": token}));
     json!({
@@ -248,7 +248,7 @@ fn context(call: &ToolCall, folder: &WorkingFolder) -> Value {
 /// The variables are in the environment already, and need not be there twice.
 fn without_environment(mut context: Value) -> Value {
     if let Some(context) = context.as_object_mut() {
-        context.remove("environment");
+        context.shift_remove("environment");
     }
     context
 }

@@ -1,7 +1,7 @@
 //! One line of the JSON-RPC that scripts speak.
 
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use skillz_json::Value;
 
 /// What a line that a script printed is.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +95,7 @@ fn reply(result: Option<Value>, error: Option<Value>, spent: bool) -> Line {
     let result = match (error, result) {
         (Some(Value::Null) | None, Some(result)) => Ok(result),
         (Some(Value::String(message)), _) => Err(ReplyError { message: Some(message), data: None }),
-        (Some(error), _) => Err(serde_json::from_value(error.clone()).unwrap_or(ReplyError { message: None, data: Some(error) })),
+        (Some(error), _) => Err(skillz_json::from_value(error.clone()).unwrap_or(ReplyError { message: None, data: Some(error) })),
         (None, None) => return Line::Text,
     };
     Line::Reply(Reply { result, spent })
@@ -122,7 +122,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{
     CallClock, CallContext, Draft, EffectiveLimits, Grants, Host, Manifest, NetworkPermission, Prepared, Protocol, SourceCode,
     Tool, ToolCall, ToolError, ToolName, Version,
@@ -149,7 +149,7 @@ async fn inspect(
     let limits = EffectiveLimits { timeout: LOAD_TIME, ..EffectiveLimits::with_memory_mb(1024) }.asked(&manifest.limits);
     let call = ToolCall {
         tool: Arc::new(tool),
-        arguments: serde_json::Map::new(),
+        arguments: skillz_json::Map::new(),
         clock: CallClock::start(LOAD_TIME),
         limits,
         grants: Grants::default(),
@@ -190,7 +190,7 @@ async fn load(
                 "ready" => return Ok(Inspection::default()),
                 "failed" => return Ok(Inspection { failure: Some(params), ..Inspection::default() }),
                 "inspected" => {
-                    return serde_json::from_value(params)
+                    return skillz_json::from_value(params)
                         .map_err(|error| ToolError::internal(format!("The worker's report is broken: {error}")));
                 }
                 _ => {}

@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_process::{Child, Exit, Launcher};
 use skillz_tool::{CallClock, Host, Output, ToolCall, ToolError, ToolOutcome};
 use tokio::time::{Instant, sleep, sleep_until};

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{kit::Kit, source::javascript};

@@ -20,7 +20,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_process::Launcher;
 use skillz_runtime_upstream::{FoundProgram, ImportedServers, Start, UpstreamRuntime, UpstreamSettings};
 use skillz_sandbox::SandboxKind;

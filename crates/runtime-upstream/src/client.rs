@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 
 use crate::{
     connection::{Connection, Era, RunningCall},

@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{ClientCapabilities, Host, Progress};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -258,7 +258,7 @@ impl Connection {
             tracing::debug!("An answer that nobody waits for was dropped");
             return;
         };
-        let answer = match (message.remove("result"), message.remove("error")) {
+        let answer = match (message.shift_remove("result"), message.shift_remove("error")) {
             (_, Some(error)) if !error.is_null() => Err(RequestError::Answered {
                 code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
                 message: error.get("message").and_then(Value::as_str).unwrap_or("no reason given").to_owned(),
@@ -308,7 +308,7 @@ impl Connection {
         if stateless.is_none() && !wants_progress {
             return;
         }
-        let Value::Object(meta) = params.entry("_meta").or_insert_with(|| json!({})) else { return };
+        let Value::Object(meta) = params.entry("_meta".to_owned()).or_insert_with(|| json!({})) else { return };
         if wants_progress {
             meta.insert("progressToken".to_owned(), json!(id));
         }

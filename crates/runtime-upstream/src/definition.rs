@@ -74,12 +74,12 @@ pub(crate) fn check(definition: &ServerDefinition) -> Result<Reach, ToolError> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use skillz_json::{Value, json};
 
     use super::*;
 
     fn checked(definition: Value) -> Result<Reach, String> {
-        check(&serde_json::from_value(definition).expect("a definition")).map_err(|error| error.message)
+        check(&skillz_json::from_value(definition).expect("a definition")).map_err(|error| error.message)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Why a request to another server came to nothing.
 
-use serde_json::Value;
+use skillz_json::Value;
 
 /// Something is wrong with the way to the server.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

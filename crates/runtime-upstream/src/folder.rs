@@ -13,20 +13,20 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{ErrorKind, Limits, ServerDefinition, ToolError};
 
 use crate::{known::KnownTools, names::check_server_name};
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ServerFile {
     #[serde(flatten)]
     pub(crate) definition: ServerDefinition,
     #[serde(flatten)]
     pub(crate) known: KnownTools,
     /// Limits of calls of its tools; written by hand.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub(crate) limits: Limits,
     /// Fields of people and of later versions; kept when the file is written.
     #[serde(flatten)]
@@ -48,7 +48,26 @@ pub(crate) type Found = Result<ServerFile, String>;
 #[derive(Debug, Clone)]
 pub(crate) struct Folder(PathBuf);
 
+/// The fields above.
+const FIELDS: [&str; 12] = [
+    "command", "args", "env", "url", "headers", "description", "pin", "sandbox", "hidden", "changed", "tools", "limits",
+];
+
 impl ServerFile {
+    /// Reads each part by itself: collecting unknown fields on the way would lose digits of numbers.
+    pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct ByHand {
+            #[serde(default)]
+            limits: Limits,
+        }
+        let (definition, known) = (serde_json::from_str(text)?, serde_json::from_str(text)?);
+        let ByHand { limits } = serde_json::from_str(text)?;
+        let mut extra: Map<String, Value> = serde_json::from_str(text)?;
+        extra.retain(|field, _| !FIELDS.contains(&field.as_str()));
+        Ok(Self { definition, known, limits, extra })
+    }
+
     /// A server of which nothing is known yet.
     pub(crate) fn new(definition: ServerDefinition) -> Self {
         Self { definition, known: KnownTools::default(), limits: Limits::default(), extra: Map::new() }
@@ -148,7 +167,7 @@ fn is_default(limits: &Limits) -> bool {
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Found {
-    serde_json::from_slice(bytes).map_err(|error| {
+    ServerFile::read(&String::from_utf8_lossy(bytes)).map_err(|error| {
         let place = if error.line() > 0 { format!(" line {}", error.line()) } else { String::new() };
         format!("`{}`{place} is no definition of a server: {error}", path.display())
     })
@@ -192,7 +211,7 @@ mod tests {
     #[test]
     fn limits_of_people_outlive_a_new_import() {
         let by_hand = r#"{"command": "y", "limits": {"timeout_ms": 300000}, "hidden": ["t"]}"#;
-        let file: ServerFile = serde_json::from_str(by_hand).expect("a definition");
+        let file = ServerFile::read(by_hand).expect("a definition");
         let anew = file.replaced_by(definition("z"));
         assert_eq!((anew.limits.timeout_ms, anew.definition.command.as_deref()), (Some(300_000), Some("z")));
         assert!(anew.known.hidden.is_empty());

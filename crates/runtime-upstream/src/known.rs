@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt::Write};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 /// Fields of a tool that its users rely on.
@@ -150,7 +150,7 @@ fn is_true(value: &bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{ClientCapabilities, LogLevel, ToolError};
 use tokio_util::sync::CancellationToken;
 
@@ -90,7 +90,7 @@ pub(crate) async fn ask(call: &RunningCall, method: &str, params: &Value) -> Res
             "elicitation/create" => {
                 let (message, schema) = form(params).map_err(|reason| (INVALID_PARAMS, reason))?;
                 let answer = call.host.ask_user(&message, schema).await;
-                answer.and_then(|answer| serde_json::to_value(answer).map_err(ToolError::internal))
+                answer.and_then(|answer| skillz_json::to_value(answer).map_err(ToolError::internal))
             }
             "sampling/createMessage" => call.host.sample(params.clone()).await,
             "roots/list" => call.host.roots().await,
@@ -123,7 +123,7 @@ fn form(params: &Value) -> Result<(String, Value), String> {
 
 /// Passes a log message on to the client of a call, or into the log where there is none.
 pub(crate) fn log(call: Option<&RunningCall>, params: &Value) {
-    let level = params.get("level").cloned().and_then(|level| serde_json::from_value(level).ok()).unwrap_or(LogLevel::Info);
+    let level = params.get("level").cloned().and_then(|level| skillz_json::from_value(level).ok()).unwrap_or(LogLevel::Info);
     let data = params.get("data").cloned();
     match (call, data) {
         (Some(call), Some(Value::String(text))) => call.host.log(level, &text, None),

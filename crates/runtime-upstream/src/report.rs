@@ -1,6 +1,6 @@
 //! What is told of an imported server: its state, its tools, what has changed. Names of secrets, never their values.
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{Tool, UpstreamTools};
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{
     CallClock, Draft, ErrorKind, Host, McpContent, Output, Prepared, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime,
 };
@@ -110,17 +110,17 @@ fn outcome(name: &str, result: Value) -> Result<ToolOutcome, ToolError> {
     let Value::Object(mut result) = result else {
         return Err(ToolError::failed(format!("The server's result of `{name}` is no object")));
     };
-    let content = match result.remove("content") {
+    let content = match result.shift_remove("content") {
         Some(Value::Array(content)) => content,
         _ => Vec::new(),
     };
-    let mut meta = result.remove("_meta");
+    let mut meta = result.shift_remove("_meta");
     if let Some(Value::Object(members)) = &mut meta {
-        members.remove(SERVER_INFO);
+        members.shift_remove(SERVER_INFO);
     }
     let content = McpContent {
         content,
-        structured_content: result.remove("structuredContent").filter(|value| !value.is_null()),
+        structured_content: result.shift_remove("structuredContent").filter(|value| !value.is_null()),
         is_error: result.get("isError").and_then(Value::as_bool).unwrap_or(false),
         meta: meta.filter(|meta| meta.as_object().is_some_and(|members: &Map<String, Value>| !members.is_empty())),
     };
@@ -179,7 +179,7 @@ async fn expiry(clock: &CallClock) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

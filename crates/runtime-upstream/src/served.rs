@@ -66,7 +66,7 @@ fn kept<'a>(server: &str, tool: &'a KnownTool) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{ErrorKind, ServerDefinition, Tool, ToolError, ToolName, UpstreamTools, Upstreams};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;

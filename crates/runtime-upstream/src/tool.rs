@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{Annotations, CompiledSchema, Limits, Manifest, Tool, ToolKind, ToolName, Version};
 
 use crate::known::KnownTool;
@@ -42,7 +42,7 @@ pub(crate) fn place(tool: &Tool) -> Option<(&str, &str)> {
 /// may well take it.
 fn usable_schema(schema: Option<&Value>) -> Option<Value> {
     let schema = schema.filter(|schema| schema.is_object())?;
-    CompiledSchema::new(schema.clone()).check_schema().is_ok().then(|| schema.clone())
+    CompiledSchema::new(schema.clone()).unchecked_parts().is_ok().then(|| schema.clone())
 }
 
 /// Reads hints one by one, so that one of a wrong type costs only itself.
@@ -92,7 +92,7 @@ mod tests {
             let tool = made(definition);
             assert_eq!(tool.manifest.description, "A");
             assert_eq!(tool.input_schema.as_value(), &json!({"type": "object"}));
-            assert!(tool.input_schema.check_schema().is_ok());
+            assert!(tool.input_schema.unchecked_parts().is_ok());
         }
         let root = json!({"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}]});
         assert_eq!(made(json!({"name": "A", "inputSchema": root})).input_schema.as_value(), &root, "the original is kept");

@@ -1,7 +1,7 @@
 //! A host for unit tests that are not about the host.
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{Answer, Host, LogLevel, Progress, ToolError};
 
 /// Refuses every request and hears nothing.

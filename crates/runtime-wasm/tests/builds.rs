@@ -12,7 +12,7 @@ mod support;
 
 use std::{fs, path::Path, sync::Arc};
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_tool::{ErrorKind, Manifest, SourceCode, ToolKind};
 use support::{Bench, printed, returned, tool_in};
 
@@ -95,7 +95,7 @@ async fn results_keep_their_types() {
         ("()", "()", json!(null)),
         ("Result<i8, String>", "Ok(-1)", json!(-1)),
         ("Result<(), skillz::Error>", "Ok(())", json!(null)),
-        ("serde_json::Value", "serde_json::json!({\"a\": [1, 2.5]})", json!({"a": [1, 2.5]})),
+        ("skillz_json::Value", "skillz_json::json!({\"a\": [1, 2.5]})", json!({"a": [1, 2.5]})),
     ] {
         let code = format!("#[skillz::tool]\nfn run() -> {kind} {{ {expression} }}");
         let tool = bench.build("typed", &code, &[]).await.unwrap();
@@ -107,7 +107,7 @@ async fn results_keep_their_types() {
 async fn every_service_of_the_host_answers() {
     let bench = Bench::new();
     let code = r#"
-        use serde_json::{json, Value};
+        use skillz_json::{json, Value};
 
         #[skillz::tool]
         fn run() -> Result<Value, skillz::Error> {
@@ -218,7 +218,7 @@ async fn compile_errors_come_as_rustc_renders_them() {
     assert!(output.contains("src.rs:9:17") && !output.contains("src.rs:10:17"), "eight are shown: {output}");
     assert!(output.ends_with("... and 3 more errors"), "{output}");
 
-    let error = bench.build("wrong", "use serde_json::Value;\nfn main() { regex::Regex::new(\"\"); }", &[]).await.unwrap_err();
+    let error = bench.build("wrong", "use skillz_json::Value;\nfn main() { regex::Regex::new(\"\"); }", &[]).await.unwrap_err();
     let hint = error.hint.as_deref().unwrap_or_default();
     assert!(hint.contains("\"serde_json\"") && hint.contains("\"regex\"") && hint.contains("skillz"), "{error}");
 

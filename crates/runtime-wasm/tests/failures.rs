@@ -12,7 +12,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{
     ErrorKind, FolderGrant, FolderMode, Limits, Manifest, NetworkPermission, SourceCode, Tool, ToolCall, ToolError, ToolKind,
 };

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{ErrorKind, Host, ToolRuntime};
 use support::{Bench, TestHost, call_of, eventually, printed, timed};
 

@@ -6,7 +6,7 @@ use std::{
     io::{self, Write},
 };
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_search::{Document, Hit, Index};
 
 const TOOLS: &str = include_str!("../evaluation/tools.tsv");

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::{
     table::{Table, TokenId, Vector},

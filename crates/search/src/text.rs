@@ -201,13 +201,13 @@ mod tests {
     #[test]
     fn the_tables_test_vectors_hold() {
         let table = Table::embedded();
-        let cases: serde_json::Value = serde_json::from_str(include_str!("../data/test_vectors.json")).expect("valid JSON");
+        let cases: skillz_json::Value = serde_json::from_str(include_str!("../data/test_vectors.json")).expect("valid JSON");
         let vector = |text: &str| unit(&sum(&tokens(text, table), table));
         for case in cases["vectors"].as_array().expect("an array") {
             let text = case["text"].as_str().expect("a text");
             let spelled: Vec<&str> = tokens(text, table).into_iter().map(|token| table.spelling(token)).collect();
-            assert_eq!(serde_json::json!(spelled), case["tokens"], "{text}");
-            assert_eq!(serde_json::json!(words(text)), case["words"], "{text}");
+            assert_eq!(skillz_json::json!(spelled), case["tokens"], "{text}");
+            assert_eq!(skillz_json::json!(words(text)), case["words"], "{text}");
             for (index, expected) in case["first8"].as_array().expect("an array").iter().enumerate() {
                 let expected = expected.as_f64().expect("a number");
                 assert!((f64::from(vector(text)[index]) - expected).abs() < 2e-5, "{text}: dimension {index}");

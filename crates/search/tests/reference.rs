@@ -9,7 +9,7 @@
     reason = "a test says so by failing, and reads its surroundings"
 )]
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_search::{Document, Index};
 
 const TOOLS: &str = include_str!("../evaluation/tools.tsv");

@@ -1,15 +1,20 @@
 //! `tools/call`, in both kinds of protocol: with questions as requests of the server, and as rounds of input.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, CreateTaskResult, InputRequiredResult, JsonObject},
+    model::{CallToolRequestParams, CallToolResponse, CreateTaskResult, InputRequiredResult},
     service::RequestContext,
     task_manager::TaskOptions,
 };
-use serde_json::Value;
 use skillz_engine::{CallFailure, CallRequest, Engine};
+use skillz_json::{Value, wire};
+use skillz_tool::ToolError;
 
 use crate::{
     builtin::{self, BuiltinReply},
@@ -24,6 +29,8 @@ use crate::{
     session::ClientOrigin,
 };
 
+/// Tells the arguments of parked calls apart.
+static ARGUMENT_HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 /// After how long a call becomes a task, where the client knows tasks.
 const TASK_AFTER: Duration = Duration::from_secs(5);
 /// A tool that asks for more time than this says that it takes long.
@@ -71,8 +78,8 @@ impl SkillzServer {
         mut outlet: Outlet,
     ) -> Result<CallToolResponse, ErrorData> {
         let answers = request.input_responses.take().unwrap_or_default();
-        let identity =
-            CallIdentity { caller: self.caller(cx), tool_name: request.name.to_string(), arguments: request.arguments.clone() };
+        let arguments = ARGUMENT_HASHES.hash_one(&request.arguments);
+        let identity = CallIdentity { caller: self.caller(cx), tool_name: request.name.to_string(), arguments };
         let knows_tasks = cx.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
         if let Some(refusal) =
             Some(&request).filter(|_| self.shared.fixtures).and_then(|request| fixtures::refusal(&request.name, knows_tasks))
@@ -129,7 +136,7 @@ impl SkillzServer {
         };
         ClientProfile {
             abilities: Abilities::of(cx.client_capabilities().as_ref()),
-            progress_token: cx.meta.get_progress_token().map(|token| token.0.into_json_value()),
+            progress_token: cx.meta.get_progress_token().map(|token| token.0.into_json_value().into()),
             log_level,
             remote: self.session.origin == ClientOrigin::Remote,
             session: Some(self.session.number),
@@ -146,6 +153,11 @@ impl SkillzServer {
 /// Calls a built-in or a tool.
 async fn work(engine: Engine, request: CallToolRequestParams, port: Arc<CallPort>, form: Form) -> Ending {
     let CallToolRequestParams { name, arguments, .. } = request;
+    if let Some(faults) = arguments.as_ref().and_then(wire::refusal) {
+        let message = format!("The arguments of `{name}` cannot be taken as they stand:\n- {faults}");
+        return Ok(convert::error_result(&ToolError::invalid(message).with_hint("Send each member once, and shorter numbers")));
+    }
+    let arguments = arguments.map(wire::leave_members);
     if let Some(builtin) = builtin::find(&name) {
         return Ok(match builtin.call(engine.clone(), arguments, port).await {
             Ok(BuiltinReply::Value(value)) => convert::call_result(engine.reply_with(builtin.name, value).await, form),
@@ -153,7 +165,6 @@ async fn work(engine: Engine, request: CallToolRequestParams, port: Arc<CallPort
             Err(error) => convert::error_result(&error),
         });
     }
-    let arguments: Option<JsonObject> = arguments;
     let request = CallRequest {
         tool_name: name.into_owned(),
         version: None,

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, LoggingLevel, ResultType, Tool as McpTool, ToolAnnotations};
+use rmcp::model::{CallToolResult, ContentBlock, LoggingLevel, ResultType, Tool as McpTool, ToolAnnotations};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value, wire};
 use skillz_engine::CallReply;
 use skillz_tool::{Annotations, LogLevel, Tool, ToolError, ToolKind};
 
@@ -21,10 +21,10 @@ pub(crate) fn tool(tool: &Tool, form: Form) -> McpTool {
     let description = manifest.description.trim();
     // Some clients refuse a whole list over one tool without a description.
     let description = if description.is_empty() { tool.name.to_string() } else { description.to_owned() };
-    let input = client_form(tool.input_schema.as_value(), form, Describes::Input);
+    let input = wire::enter_members(client_form(tool.input_schema.as_value(), form, Describes::Input));
     let mut converted = McpTool::new(tool.name.to_string(), description, Arc::new(input));
     if let Some(schema) = &tool.output_schema {
-        converted.output_schema = output_schema(schema.as_value(), form).map(Arc::new);
+        converted.output_schema = output_schema(schema.as_value(), form).map(|schema| Arc::new(wire::enter_members(schema)));
     }
     if let Some(annotations) = &manifest.annotations {
         converted.title.clone_from(&annotations.title);
@@ -39,7 +39,7 @@ pub(crate) fn tool(tool: &Tool, form: Form) -> McpTool {
 /// What the server of an imported tool says of it beside what every tool has; a part of a wrong form is left out.
 fn pass_on(converted: &mut McpTool, said: &Map<String, Value>) {
     fn read<T: for<'a> Deserialize<'a>>(value: Option<&Value>) -> Option<T> {
-        T::deserialize(value?).ok()
+        skillz_json::read(value?).ok()
     }
     converted.title = read(said.get("title"));
     converted.icons = read(said.get("icons"));
@@ -47,7 +47,7 @@ fn pass_on(converted: &mut McpTool, said: &Map<String, Value>) {
 }
 
 /// Results other than objects have a schema only since 2026-07-28.
-fn output_schema(schema: &Value, form: Form) -> Option<JsonObject> {
+fn output_schema(schema: &Value, form: Form) -> Option<Map<String, Value>> {
     let object = client_form(schema, Form::Modern, Describes::Output);
     match form {
         Form::Modern => Some(object),
@@ -70,7 +70,7 @@ fn tool_annotations(annotations: &Annotations) -> ToolAnnotations {
 
 /// A built-in as all clients see it.
 pub(crate) fn builtin(builtin: &Builtin) -> McpTool {
-    let schema = builtin.schema().as_value().as_object().cloned().unwrap_or_default();
+    let schema = wire::enter_members(builtin.schema().as_value().as_object().cloned().unwrap_or_default());
     McpTool::new(builtin.name, builtin.description, Arc::new(schema)).with_annotations(match builtin.hints {
         Hints::ReadOnly => ToolAnnotations::new().read_only(true).open_world(false),
         Hints::Changes => ToolAnnotations::new().destructive(false).open_world(false),
@@ -81,13 +81,14 @@ pub(crate) fn builtin(builtin: &Builtin) -> McpTool {
 
 /// A shaped result as clients of an era get it.
 pub(crate) fn call_result(reply: CallReply, form: Form) -> CallToolResult {
-    let content = reply.content.iter().map(content_block).collect();
+    let content = reply.content.into_iter().map(content_block).collect();
     let mut result = if reply.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
-    result.structured_content = match form {
+    let structured_content = match form {
         Form::Modern => reply.structured_content.or(reply.other_value),
         Form::Legacy => reply.structured_content,
     };
-    result.meta = reply.meta.and_then(|meta| serde_json::from_value(meta).ok());
+    result.structured_content = structured_content.map(wire::enter);
+    result.meta = reply.meta.and_then(|meta| serde_json::from_value(wire::enter(meta)).ok());
     // Proxied results lack it, and newer clients insist; the SDK takes it off again for older ones.
     result.result_type = Some(ResultType::COMPLETE);
     result
@@ -99,8 +100,9 @@ pub(crate) fn error_result(error: &ToolError) -> CallToolResult {
 }
 
 /// The engine has checked blocks already; one that still does not fit is shown as what it is.
-fn content_block(block: &Value) -> ContentBlock {
-    ContentBlock::deserialize(block).unwrap_or_else(|_| ContentBlock::text(block.to_string()))
+fn content_block(block: Value) -> ContentBlock {
+    let block = wire::enter(block);
+    ContentBlock::deserialize(&block).unwrap_or_else(|_| ContentBlock::text(block.to_string()))
 }
 
 /// The protocol's level for the domain's.

@@ -4,7 +4,7 @@
 use std::sync::Weak;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::ResourceSource;
 use skillz_tool::{ErrorKind, ToolError};
 

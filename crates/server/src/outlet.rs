@@ -7,7 +7,7 @@ use rmcp::{
     model::{CancelledNotificationParam, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId},
     service::{Peer, PeerRequestOptions, ServiceError},
 };
-use serde_json::Value;
+use skillz_json::{Value, wire};
 use skillz_tool::{ErrorKind, Progress, ToolError};
 
 use crate::{
@@ -56,7 +56,7 @@ impl Outlet {
     /// Sends a log message.
     pub(crate) async fn log(&self, line: LogLine) {
         let data = convert::log_data(line.message, line.data);
-        let note = LoggingMessageNotificationParam::new(convert::logging_level(line.level), data).with_logger(line.logger);
+        let note = LoggingMessageNotificationParam::new(convert::logging_level(line.level), wire::enter(data)).with_logger(line.logger);
         let _ = self.peer.notify_logging_message(note).await;
     }
 
@@ -90,7 +90,7 @@ async fn request(peer: &Peer<RoleServer>, question: &Question) -> Result<Value, 
     let withdrawal = Withdrawal { peer: peer.clone(), id: Some(handle.id.clone()) };
     let answer = handle.await_response().await;
     withdrawal.disarm();
-    let answer = serde_json::to_value(answer.map_err(failure)?).map_err(ToolError::internal)?;
+    let answer = serde_json::to_value(answer.map_err(failure)?).map(wire::leave).map_err(ToolError::internal)?;
     if question.accepts(&answer) {
         Ok(answer)
     } else {

@@ -11,7 +11,7 @@ use std::{
 
 use rmcp::{
     ErrorData,
-    model::{JsonObject, RequestStateCodec, SealOptions},
+    model::{RequestStateCodec, SealOptions},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -27,8 +27,8 @@ pub(crate) struct CallIdentity {
     pub(crate) caller: String,
     /// The tool.
     pub(crate) tool_name: String,
-    /// Its arguments.
-    pub(crate) arguments: Option<JsonObject>,
+    /// The hash of its arguments, which are not kept: few calls are ever parked.
+    pub(crate) arguments: u64,
 }
 
 /// All calls that wait.

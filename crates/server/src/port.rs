@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::ClientPort;
 use skillz_tool::{Answer, ClientCapabilities, ErrorKind, LogLevel, Progress, ToolError};
 use tokio::sync::{mpsc, oneshot};
@@ -129,7 +129,7 @@ impl ClientPort for CallPort {
 
     async fn ask_user(&self, message: &str, schema: Value) -> Result<Answer, ToolError> {
         let answer = self.ask(Question::Form { message: message.to_owned(), schema }).await?;
-        serde_json::from_value(answer).map_err(|error| ToolError::failed(format!("The client's answer makes no sense: {error}")))
+        skillz_json::from_value(answer).map_err(|error| ToolError::failed(format!("The client's answer makes no sense: {error}")))
     }
 
     async fn sample(&self, parameters: Value) -> Result<Value, ToolError> {

@@ -9,7 +9,7 @@ use rmcp::model::{
     ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CustomRequest, ElicitRequest, ElicitRequestParams,
     ElicitationCapability, InputRequest, ListRootsRequest, SamplingCapability, ServerRequest,
 };
-use serde_json::{Value, json};
+use skillz_json::{Value, json, wire};
 use skillz_tool::{Answer, AnswerAction, ClientCapabilities as Needed, CompiledSchema, ErrorKind, ToolError};
 
 /// Longest name of a question, in bytes.
@@ -95,7 +95,7 @@ impl Question {
         match self {
             Self::Form { message, schema } => {
                 let parameters = json!({"mode": "form", "message": message, "requestedSchema": schema});
-                let parameters: ElicitRequestParams = serde_json::from_value(parameters).map_err(|_| {
+                let parameters: ElicitRequestParams = serde_json::from_value(wire::enter(parameters)).map_err(|_| {
                     ToolError::invalid("The form's schema is not one that clients can show").with_hint(
                         "A form is an object whose properties are strings, numbers, booleans, or choices of strings (`enum`)",
                     )
@@ -103,7 +103,7 @@ impl Question {
                 Ok(InputRequest::Elicitation(ElicitRequest::new(parameters)))
             }
             Self::Sample(parameters) => {
-                let parameters: CreateMessageRequestParams = serde_json::from_value(parameters.clone())
+                let parameters: CreateMessageRequestParams = serde_json::from_value(wire::enter(parameters.clone()))
                     .map_err(|error| ToolError::invalid(format!("The parameters of the sampling request are wrong: {error}")))?;
                 parameters.validate().map_err(ToolError::invalid)?;
                 Ok(InputRequest::CreateMessage(CreateMessageRequest::new(parameters)))
@@ -119,13 +119,13 @@ impl Question {
             Self::Sample(parameters) => ("sampling/createMessage", parameters.clone()),
             Self::Roots => return ServerRequest::ListRootsRequest(ListRootsRequest::default()),
         };
-        ServerRequest::CustomRequest(CustomRequest::new(method, Some(parameters)))
+        ServerRequest::CustomRequest(CustomRequest::new(method, Some(wire::enter(parameters))))
     }
 
     /// Whether `answer` has the form of an answer to this question; a form that was sent has to fit its schema.
     pub(crate) fn accepts(&self, answer: &Value) -> bool {
         match self {
-            Self::Form { schema, .. } => match serde_json::from_value::<Answer>(answer.clone()) {
+            Self::Form { schema, .. } => match skillz_json::from_value::<Answer>(answer.clone()) {
                 Ok(Answer { action: AnswerAction::Accept, content }) => {
                     let content = content.unwrap_or_else(|| json!({}));
                     CompiledSchema::new(schema.clone()).violations(&content).is_ok_and(|violations| violations.is_empty())
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_client_that_names_no_kind_of_elicitation_shows_forms() {
-        let of = |capabilities: Value| Abilities::of(Some(&serde_json::from_value(capabilities).expect("capabilities")));
+        let of = |capabilities: Value| Abilities::of(Some(&skillz_json::from_value(capabilities).expect("capabilities")));
         assert!(of(json!({"elicitation": {}})).forms);
         assert!(of(json!({"elicitation": {"form": {}, "url": {}}})).forms);
         assert!(!of(json!({"elicitation": {"url": {}}})).forms);

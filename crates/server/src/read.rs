@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::model::ResourceContents;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_engine::{Detail, Engine, ListRequest, NoClient, VersionAction};
 use skillz_tool::{ErrorKind, Tool, ToolError};
 
@@ -95,7 +95,7 @@ async fn describe(engine: &Engine, tool: &Tool) -> Result<Value, ToolError> {
     described.insert("name".to_owned(), json!(tool.name));
     described.insert("kind".to_owned(), json!(tool.kind()));
     described.insert("version".to_owned(), json!(tool.version));
-    let manifest = serde_json::to_value(&tool.manifest).map_err(ToolError::internal)?;
+    let manifest = skillz_json::to_value(&tool.manifest).map_err(ToolError::internal)?;
     if let Value::Object(manifest) = manifest {
         for (field, value) in manifest {
             if !matches!(field.as_str(), "name" | "tool_type" | "version" | "hash") {

@@ -15,6 +15,7 @@ use rmcp::{
     model::{CallToolResult, InputRequests, InputResponses},
     task_manager::{TaskContext, TaskExit},
 };
+use skillz_json::{Value, wire};
 use skillz_tool::{ClientCapabilities, ErrorKind, Progress, ToolError};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
@@ -39,7 +40,7 @@ pub(crate) struct Running {
     /// Questions that wait for the client, by name.
     asked: BTreeMap<String, Ask>,
     /// Answers that nobody has asked for yet.
-    answers: InputResponses,
+    answers: BTreeMap<String, Value>,
     /// Names given to questions so far.
     named: usize,
 }
@@ -87,7 +88,7 @@ impl Running {
 
     /// Takes the client's answers to questions of this call, or of what it will ask.
     pub(crate) fn answer(&mut self, answers: InputResponses) {
-        self.answers.extend(answers);
+        self.answers.extend(answers.into_iter().map(|(name, answer)| (name, wire::leave(answer))));
     }
 
     /// Runs the call until it ends, can only go on with answers of the client, or, where a `patience` is given, has
@@ -215,7 +216,7 @@ fn ask_in_task(task: &TaskContext, name: String, mut ask: Ask) -> impl Future<Ou
                 answer = task.request_input(key, request.clone()) => answer,
                 () = ask.reply.closed() => return,
             };
-            match answer {
+            match answer.map(wire::leave) {
                 Ok(answer) if !ask.question.accepts(&answer) => attempt += 1,
                 Ok(answer) => break Ok(answer),
                 Err(_) => {

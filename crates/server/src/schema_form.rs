@@ -4,7 +4,7 @@
 //! `type: object`, local references are put in where they end, and arrays have `items`. Clients of the older
 //! protocols get no `anyOf`, `oneOf` or `allOf` at the root either. Arguments are checked against the original.
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 
 /// Most values that putting references in may add; definitions that use each other twice double with each level.
 const EXPANSION: usize = 2_000;
@@ -218,7 +218,7 @@ fn required_of(branch: &Map<String, Value>) -> Vec<Value> {
 /// Adds the properties of a branch; where both know one, either may hold.
 fn add_properties(object: &mut Map<String, Value>, branch: &Map<String, Value>) {
     let Some(added) = branch.get("properties").and_then(Value::as_object) else { return };
-    let known = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    let known = object.entry("properties".to_owned()).or_insert_with(|| Value::Object(Map::new()));
     let Some(known) = known.as_object_mut() else { return };
     for (name, schema) in added {
         match known.get_mut(name) {
@@ -244,7 +244,7 @@ fn add_required(object: &mut Map<String, Value>, names: Vec<Value>) {
     if names.is_empty() {
         return;
     }
-    let required = object.entry("required").or_insert_with(|| json!([]));
+    let required = object.entry("required".to_owned()).or_insert_with(|| json!([]));
     let Some(required) = required.as_array_mut() else { return };
     for name in names {
         if !required.contains(&name) {

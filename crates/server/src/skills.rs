@@ -7,6 +7,7 @@ use rmcp::model::{
     GetPromptResult, Prompt, PromptMessage, Resource, Role, Skill as McpSkill, SkillFrontmatter, SkillResource, SkillResources,
 };
 use skillz_engine::{Engine, Skill};
+use skillz_json::wire;
 use skillz_tool::{ErrorKind, ToolError};
 
 use crate::{read, resources};
@@ -75,7 +76,7 @@ pub(crate) async fn manifest(skill: &Skill) -> Result<McpSkill, ToolError> {
     }
     let mut frontmatter = SkillFrontmatter::new(skill.name.clone(), skill.description.clone());
     for (field, value) in skill.fields.iter().filter(|(field, _)| !matches!(field.as_str(), "name" | "description")) {
-        frontmatter = frontmatter.with_field(field.clone(), value.clone());
+        frontmatter = frontmatter.with_field(field.clone(), wire::enter(value.clone()));
     }
     Ok(McpSkill::new(resources::skill_uri(&skill.name, resources::SKILL_FILE), frontmatter, SkillResources::Files(files)))
 }

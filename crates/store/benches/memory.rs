@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_store::{LibsqlMemory, MemoryLocation};
 use skillz_tool::MemoryStore;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use libsql::{Builder, Connection, OpenFlags, Value as Cell, params};
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::StoreError;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 

@@ -1,6 +1,6 @@
 //! What the memory takes: limits of names, keys, values and times to live, told in sentences.
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::StoreError;
 
 use crate::expiry;
@@ -57,7 +57,7 @@ pub(crate) fn expiry_of(ttl_seconds: Option<f64>) -> Result<Option<f64>, StoreEr
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{MemoryStats, MemoryStore, StoreError};
 
 use crate::{

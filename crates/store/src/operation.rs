@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use libsql::{Connection, params};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::MemoryStats;
 
 use crate::{expiry::now, failure::Failure, limits, prefix};

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_store::{LegacyImport, LibsqlMemory, MemoryLocation};
 use skillz_tool::MemoryStore;
 

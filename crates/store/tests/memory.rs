@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_store::{LibsqlMemory, MemoryLocation};
 use skillz_tool::{MemoryStats, MemoryStore, StoreError};
 use tempfile::TempDir;

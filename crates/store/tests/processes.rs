@@ -14,7 +14,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_store::{LibsqlMemory, MemoryLocation};
 use skillz_tool::MemoryStore;
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::{CallClock, EffectiveLimits, FolderMode, NetworkPermission, Tool};
 

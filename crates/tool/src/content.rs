@@ -1,7 +1,7 @@
 //! MCP content that a tool returns itself.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use skillz_json::Value;
 
 /// A result in MCP's own form: content blocks, and perhaps a structured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ fn check_block(block: &Value) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

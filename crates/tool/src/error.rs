@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use skillz_json::Value;
 
 /// Longest text of a failure that reaches a model, in bytes.
 const TEXT_LENGTH: usize = 4_000;

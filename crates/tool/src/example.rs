@@ -1,7 +1,7 @@
 //! Examples: a tool's tests, and its documentation.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 /// One example of a call and of what must come of it. At least one expectation has to be given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

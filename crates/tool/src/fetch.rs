@@ -3,7 +3,7 @@
 use std::{any::Any, fmt, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::ToolError;
 

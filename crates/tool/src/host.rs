@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use crate::ToolError;
 

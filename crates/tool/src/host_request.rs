@@ -1,7 +1,7 @@
 //! Host requests in their wire form, JSON-RPC methods, the same for scripts, WASM and code.
 
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 
 use crate::{Answer, ErrorKind, Host, LogLevel, Progress, ToolError};
 
@@ -148,12 +148,12 @@ pub async fn dispatch_request(host: &dyn Host, method: &str, params: Value) -> R
 pub fn dispatch_notification(host: &dyn Host, method: &str, params: Value) -> bool {
     match method {
         "log" | "logging/message" | "notifications/message" => {
-            let Ok(LogMessage { level, message, data }) = serde_json::from_value(params) else { return false };
+            let Ok(LogMessage { level, message, data }) = skillz_json::from_value(params) else { return false };
             host.log(level, message.as_deref().unwrap_or_default(), data);
             true
         }
         "progress" | "notifications/progress" => {
-            let Ok(ProgressMessage { current, total, message }) = serde_json::from_value(params) else { return false };
+            let Ok(ProgressMessage { current, total, message }) = skillz_json::from_value(params) else { return false };
             host.progress(Progress { current, total, message });
             true
         }
@@ -164,7 +164,7 @@ pub fn dispatch_notification(host: &dyn Host, method: &str, params: Value) -> bo
 /// Reads the parameters of a method; absent ones count as an empty object.
 fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, HostRequestError> {
     let params = if params.is_null() { Value::Object(Map::new()) } else { params };
-    serde_json::from_value(params).map_err(|error| HostRequestError {
+    skillz_json::from_value(params).map_err(|error| HostRequestError {
         code: INVALID_PARAMS,
         message: format!("The params of `{method}` are wrong: {error}"),
         data: None,

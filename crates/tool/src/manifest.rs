@@ -1,7 +1,8 @@
 //! `manifest.json`, a tool's description on disk.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use skillz_json::{Map, Value};
 
 use crate::{Example, Limits, Permissions};
 
@@ -62,6 +63,7 @@ pub struct Annotations {
 
 /// A tool's description. Fields of Skillz 0.8 keep their names and meaning; unknown fields survive in `extra`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Manifest {
     /// The tool's name; the folder's name wins where they differ.
     pub name: String,
@@ -146,11 +148,33 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
     /// Fields this version of Skillz does not know; kept when the manifest is written.
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
     pub extra: Map<String, Value>,
 }
 
+/// The fields above.
+const FIELDS: [&str; 28] = [
+    "name", "description", "version", "tool_type", "entry_file", "interpreter", "protocol", "argv", "isolation", "working_directory",
+    "input_schema", "output_schema", "annotations", "dependencies", "wasm_dependencies", "pipeline_steps", "mcp_server", "examples",
+    "permissions", "limits", "requires_services", "tags", "pinned", "disabled", "hash", "source", "created_at", "updated_at",
+];
+
 impl Manifest {
+    /// Reads a manifest from its text. The error knows the line.
+    ///
+    /// # Errors
+    ///
+    /// What `serde_json` says of the text.
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let text = skillz_json::repaired(text);
+        let mut deserializer = serde_json::Deserializer::from_str(&text);
+        let mut manifest = Self::deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        manifest.extra = serde_json::from_str(&text)?;
+        manifest.extra.retain(|field, _| !FIELDS.contains(&field.as_str()));
+        Ok(manifest)
+    }
+
     /// A manifest with the required fields only.
     pub fn new(name: impl Into<String>, description: impl Into<String>, tool_type: ToolKind) -> Self {
         Self {
@@ -184,6 +208,19 @@ impl Manifest {
             updated_at: None,
             extra: Map::new(),
         }
+    }
+}
+
+impl Serialize for Manifest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Manifest {
+    /// By its text: collecting unknown fields on the way would lose digits of numbers.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(Box::<RawValue>::deserialize(deserializer)?.get()).map_err(serde::de::Error::custom)
     }
 }
 

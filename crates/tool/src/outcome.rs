@@ -1,6 +1,6 @@
 //! What a run produced, before it is shaped for whoever asked.
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::McpContent;
 

@@ -44,7 +44,7 @@ pub struct Tool {
 impl Tool {
     /// Puts a tool together from its manifest; the schemas are compiled at their first use.
     pub fn new(name: ToolName, version: Version, directory: PathBuf, manifest: Manifest, hash: String) -> Self {
-        let input = manifest.input_schema.clone().unwrap_or_else(|| serde_json::json!({"type": "object"}));
+        let input = manifest.input_schema.clone().unwrap_or_else(|| skillz_json::json!({"type": "object"}));
         let output_schema = manifest.output_schema.clone().map(CompiledSchema::new);
         Self { name, version, directory, manifest, hash, input_schema: CompiledSchema::new(input), output_schema }
     }

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::CompiledSchema;
 
 /// The version in `scripts/environment.sh`.

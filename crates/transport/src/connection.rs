@@ -17,6 +17,7 @@ use rmcp::{
     transport::Transport,
 };
 use serde_json::Value;
+use skillz_json::wire;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -207,7 +208,7 @@ async fn take_batch<O: Output>(
     }
     let complete = connection.lock().batches.open(waiting, answers);
     if let Some(answer) = complete {
-        connection.output.send(answer.to_string().into_bytes()).await?;
+        connection.output.send(wire::unmarked(answer.to_string().into_bytes())).await?;
     }
     for message in messages {
         sender.send(message).await.map_err(|_| OutputClosed)?;
@@ -312,7 +313,7 @@ impl<O: Output> ConnectionTransport<O> {
         let Some(id) = id else { return };
         if let Some(batch) = self.connection.settle(id, None) {
             let connection = Arc::clone(&self.connection);
-            tokio::spawn(async move { connection.output.send(batch.to_string().into_bytes()).await });
+            tokio::spawn(async move { connection.output.send(wire::unmarked(batch.to_string().into_bytes())).await });
         }
     }
 }
@@ -346,11 +347,11 @@ async fn send_message<O: Output>(connection: &Connection<O>, message: ServerJson
     if in_batch {
         let answer = serde_json::to_value(&message)?;
         if let Some(batch) = answered.and_then(|id| connection.settle(&id, Some(answer))) {
-            connection.output.send(batch.to_string().into_bytes()).await?;
+            connection.output.send(wire::unmarked(batch.to_string().into_bytes())).await?;
         }
         return Ok(());
     }
-    connection.output.send(serde_json::to_vec(&message)?).await?;
+    connection.output.send(wire::unmarked(serde_json::to_vec(&message)?)).await?;
     if let Some(id) = answered {
         connection.settle(&id, None);
     }

@@ -13,7 +13,10 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 use serde_json::{Map, Value};
+use skillz_json::{Fault, ParseError, wire};
 
+/// Most levels of a message: those of a value, and of what is around it.
+const MOST_DEPTH: usize = skillz_json::MOST_DEPTH + 3;
 /// Where a request of the stateless protocol says so.
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
@@ -50,11 +53,7 @@ impl Refusal {
 
 /// Reads one line.
 pub(crate) fn decode_line(line: &[u8]) -> Result<Decoded, Refusal> {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let value = match serde_json::from_slice::<Value>(line) {
-        Ok(value) => value,
-        Err(error) => return Err(unreadable(line, &error)),
-    };
+    let value = read(line)?;
     let Value::Array(elements) = value else { return decode_value(value) };
     if elements.is_empty() {
         return Err(Refusal::invalid(None, "The batch is empty"));
@@ -70,8 +69,38 @@ pub(crate) fn decode_line(line: &[u8]) -> Result<Decoded, Refusal> {
     Ok(Decoded::Batch(batch))
 }
 
-/// The error for a text that is no JSON, or that nests too deep; with the request's id where it can be found.
-fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
+/// A text as values that keep their numbers on the way through the SDK, which would round them.
+pub(crate) fn read(line: &[u8]) -> Result<Value, Refusal> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let Ok(text) = std::str::from_utf8(line) else { return Err(unreadable(line, "The message is not UTF-8".to_owned())) };
+    let (value, faults) = skillz_json::parse_within(text, MOST_DEPTH).map_err(|error| unreadable(line, explain(&error)))?;
+    let mut value = wire::enter(value);
+    refuse_faulty_arguments(&mut value, &faults);
+    Ok(value)
+}
+
+/// Puts what is wrong with arguments in their place, so that whoever takes the call can say it: members of one name, and
+/// whole numbers of more digits than are kept.
+fn refuse_faulty_arguments(message: &mut Value, faults: &[Fault]) {
+    let faults: Vec<String> = faults
+        .iter()
+        .filter_map(|fault| Some(format!("`{}`: {}", fault.path.strip_prefix("/params/arguments")?, fault.message)))
+        .collect();
+    if let (false, Some(arguments)) = (faults.is_empty(), message.pointer_mut("/params/arguments")) {
+        *arguments = wire::enter_refusal(faults.join("\n- "));
+    }
+}
+
+fn explain(error: &ParseError) -> String {
+    if error.is_out_of_bounds {
+        format!("The message nests deeper than {MOST_DEPTH} levels")
+    } else {
+        format!("The message is not valid JSON: {error}")
+    }
+}
+
+/// The error for a text that cannot be read, with the request's id where it can be found.
+fn unreadable(line: &[u8], reason: String) -> Refusal {
     /// Skipped values are not built, so any depth and any escape passes here.
     #[derive(Deserialize)]
     struct Envelope {
@@ -81,14 +110,7 @@ fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
         method: IgnoredAny,
     }
     let id = serde_json::from_slice::<Envelope>(line).ok().and_then(|envelope| envelope.id);
-    let what = if std::str::from_utf8(line).is_err() {
-        "The message is not UTF-8".to_owned()
-    } else if error.to_string().starts_with("recursion limit exceeded") {
-        "The message nests deeper than 128 levels".to_owned()
-    } else {
-        format!("The message is not JSON: {error}")
-    };
-    Refusal { id, error: ErrorData::parse_error(what, None) }
+    Refusal { id, error: ErrorData::parse_error(reason, None) }
 }
 
 fn decode_value(value: Value) -> Result<Decoded, Refusal> {
@@ -264,12 +286,11 @@ mod tests {
         let deep =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}1{}}}"#, "[".repeat(5_000), "]".repeat(5_000));
         for (line, code, id, message) in [
-            (&b"hello"[..], -32700, Value::Null, "not JSON"),
-            (b"{", -32700, Value::Null, "not JSON"),
+            (&b"hello"[..], -32700, Value::Null, "not valid JSON"),
+            (b"{", -32700, Value::Null, "not valid JSON"),
             (b"\xff\xfe{}", -32700, Value::Null, "not UTF-8"),
             (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xff\"}", -32700, json!(1), "not UTF-8"),
-            (br#"{"jsonrpc":"2.0","id":"s","method":"ping","x":"\ud800"}"#, -32700, json!("s"), "not JSON"),
-            (deep.as_bytes(), -32700, json!(7), "128 levels"),
+            (deep.as_bytes(), -32700, json!(7), "131 levels"),
             (b"1", -32600, Value::Null, "is an object"),
             (b"null", -32600, Value::Null, "is an object"),
             (b"[]", -32600, Value::Null, "empty"),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::{PublishReport, PublishRequest};
 use skillz_registry::{DiscoveredTool, Discovery};
 use skillz_tool::{Origin, SourceCode, ToolKind};
@@ -56,7 +56,7 @@ fn find(path: &Path) -> anyhow::Result<DiscoveredTool> {
 
 fn text(report: &PublishReport) -> String {
     let done = if report.dry_run { "would be published as" } else { "is published as" };
-    let kind = serde_json::to_value(report.kind).ok();
+    let kind = skillz_json::to_value(report.kind).ok();
     let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
     let mut text = format!(
         "{} ({kind}) {done} version {}: {} bytes, built in {} ms, {} examples passed\n",

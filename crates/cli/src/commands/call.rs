@@ -6,7 +6,7 @@ use std::io::Read;
 
 use anyhow::Context as _;
 use clap::Args;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_engine::{CallFailure, CallReply, CallRequest};
 use skillz_tool::ErrorKind;
 

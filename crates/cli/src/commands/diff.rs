@@ -1,7 +1,7 @@
 //! `skillz diff NAME [A [B]]`
 
 use clap::Args;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::VersionAction;
 
 use crate::{context::Context, report::Failure};

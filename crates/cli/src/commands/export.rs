@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use clap::Args;
 use flate2::{Compression, write::GzEncoder};
-use serde_json::json;
+use skillz_json::json;
 use skillz_registry::version_files;
 use skillz_tool::Tool;
 

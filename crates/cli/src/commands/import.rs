@@ -1,7 +1,7 @@
 //! `skillz import SOURCE`: tools and skills from elsewhere, as the built-in `import_tool` brings them.
 
 use clap::Args;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::ImportRequest;
 
 use crate::{context::Context, report::Failure};
@@ -82,5 +82,5 @@ fn word<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
 }
 
 fn is_empty(value: &Value) -> bool {
-    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+    value.as_object().is_some_and(skillz_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }

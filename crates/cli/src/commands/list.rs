@@ -1,7 +1,7 @@
 //! `skillz list [QUERY]`
 
 use clap::Args;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::{Detail, ListRequest};
 use skillz_tool::ToolKind;
 
@@ -49,11 +49,11 @@ pub(crate) fn run(arguments: ListArguments, context: &Context) -> anyhow::Result
 }
 
 fn parse_kind(text: &str) -> Result<ToolKind, String> {
-    serde_json::from_value(Value::from(text)).map_err(|_| "the kinds are wasm, script, pipeline and mcp".to_owned())
+    skillz_json::from_value(Value::from(text)).map_err(|_| "the kinds are wasm, script, pipeline and mcp".to_owned())
 }
 
 fn next_cursor(listed: &mut Value) -> Option<String> {
-    listed.as_object_mut()?.remove("next_cursor")?.as_str().map(str::to_owned)
+    listed.as_object_mut()?.shift_remove("next_cursor")?.as_str().map(str::to_owned)
 }
 
 /// The lists in an answer: one for each kind, or one that is ranked.
@@ -105,7 +105,7 @@ fn describe_broken(broken: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

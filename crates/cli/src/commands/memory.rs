@@ -1,7 +1,7 @@
 //! `skillz memory ...`
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{MemoryStore, StoreError};
 
 use crate::{

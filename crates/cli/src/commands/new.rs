@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{Example, Manifest, ToolKind, ToolName};
 
 use crate::{
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &NewArguments, context: &Context) -> anyhow::Result
     }
     let template = arguments.lang.template();
     write(&folder, template.file, template.text)?;
-    write(&folder, "manifest.json", &format!("{:#}\n", serde_json::to_value(manifest(&name, &template))?))?;
+    write(&folder, "manifest.json", &format!("{:#}\n", skillz_json::to_value(manifest(&name, &template))?))?;
 
     let made = json!({"name": name, "folder": folder, "files": ["manifest.json", template.file]});
     Ok(context.printer.print(&made, |_| {

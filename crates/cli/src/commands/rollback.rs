@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: RollbackArguments, context: &Context) -> anyhow::Re
     context.with_engine(|engine| async move {
         let action = VersionAction::Rollback { version: arguments.version };
         let report = engine.versions(action, &arguments.name, context.client()).await.map_err(Failure::from)?;
-        Ok(context.printer.print(&report, |report| match report.get("version").and_then(serde_json::Value::as_str) {
+        Ok(context.printer.print(&report, |report| match report.get("version").and_then(skillz_json::Value::as_str) {
             Some(version) => format!("{} is now version {version}.", arguments.name),
             None => serde_json::to_string_pretty(report).unwrap_or_default(),
         })?)

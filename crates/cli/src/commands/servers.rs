@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::{ServerAction, ServerRequest};
 use skillz_tool::ServerDefinition;
 

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{Engine, VersionAction};
 use skillz_tool::Tool;
 

@@ -1,7 +1,7 @@
 //! `skillz test [NAME]`
 
 use clap::Args;
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::{
     context::Context,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::support::{DEADLINE, Fixture, until};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{CallFailure, CallRequest, Concurrency, NoClient};
 use skillz_tool::ErrorKind;
 

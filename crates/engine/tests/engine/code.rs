@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_engine::{CodeRequest, CodeRun, CodeRuntime, NoClient};
 use skillz_tool::{ErrorKind, Host, ToolError};
 
@@ -32,7 +32,7 @@ impl CodeRuntime for Lines {
 async fn run(fixture: &Fixture, code: &str, fields: Value) -> Result<Value, ToolError> {
     let mut whole = json!({"code": code});
     whole.as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("an object"));
-    let request: CodeRequest = serde_json::from_value(whole).expect("a request");
+    let request: CodeRequest = skillz_json::from_value(whole).expect("a request");
     fixture.engine.execute_code(request, Arc::new(NoClient)).await
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 
 use crate::support::{Fixture, until};
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::support::{Fixture, client::FakeClient};
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{CallReply, ResourceSource};
 use skillz_tool::{AnswerAction, ToolError};
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_engine::{ClientPort, EngineSettings, ImportRequest, NoClient, PolicyMode};
 use skillz_tool::{AnswerAction, ErrorKind, FetchProgress, FetchRequest, Fetched, SourceFetcher, ToolError};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{Detail, Exposure, ListRequest, Machine};
 use skillz_tool::ToolKind;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{NoClient, PipelineDefinition, PipelineRequest};
 use skillz_tool::ToolError;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{CallReply, EngineSettings, NoClient, Policy, PolicyMode};
 use skillz_tool::{AnswerAction, ErrorKind, FolderMode, NetworkPermission};
 

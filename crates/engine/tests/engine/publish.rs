@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_engine::PublishRequest;
 use skillz_tool::ErrorKind;
 
@@ -15,7 +15,7 @@ async fn a_tool_is_there_at_once_and_everybody_is_told() {
     let before = *changes.borrow_and_update();
     let report = fixture.engine.publish(request("fresh", "echo", json!({}))).await.expect("published");
     assert_eq!((report.name.as_str(), report.version.to_string().as_str(), report.size_bytes), ("fresh", "1.0.0", 4));
-    let told = serde_json::to_value(&report).expect("JSON");
+    let told = skillz_json::to_value(&report).expect("JSON");
     assert_eq!(told["kind"], "wasm");
     assert_eq!(told["examples"], json!({"passed": 0, "failed": 0}));
     assert!(*changes.borrow_and_update() > before);

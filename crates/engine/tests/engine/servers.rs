@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{Policy, PolicyMode, ServerAction, ServerRequest};
 use skillz_tool::{AnswerAction, ErrorKind, ServerDefinition, Tool, ToolError, UpstreamTools, Upstreams};
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, cmp::Ordering};
 
-use serde_json::{Number, Value};
+use skillz_json::{Number, Value};
 
 use super::{Comparison, Condition};
 use crate::{reference::describe, scope::Scope, template::preview};
@@ -116,7 +116,7 @@ fn order_numbers(left: &Number, right: &Number) -> Option<Ordering> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
     use crate::{

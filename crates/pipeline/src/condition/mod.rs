@@ -3,7 +3,7 @@
 mod evaluate;
 mod parse;
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::reference::Reference;
 

@@ -1,6 +1,6 @@
 //! The parser of conditions: recursive descent with a bound on its depth.
 
-use serde_json::Value;
+use skillz_json::Value;
 
 use super::{Comparison, Condition};
 use crate::{

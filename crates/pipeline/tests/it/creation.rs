@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{TestHost, Tools};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_pipeline::{Pipeline, PipelineRuntime, check};
 use skillz_tool::{Draft, ErrorKind, Manifest, SourceCode, ToolKind, ToolRuntime};
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::support::{TestHost, Tools, run_steps};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_pipeline::{PipelineRuntime, StepStatus};
 use skillz_tool::{
     CallClock, CallContext, EffectiveLimits, ErrorKind, Grants, Manifest, Output, Tool, ToolCall, ToolKind, ToolName,
@@ -178,7 +178,7 @@ async fn a_failure_says_which_step_why_and_what_it_got() {
     assert!(text.contains("boom") && text.ends_with("Do not call it") && text.len() < 1_000, "{text}");
     let statuses: Vec<StepStatus> = run.steps.iter().map(|step| step.status).collect();
     assert_eq!(statuses, [StepStatus::Ok, StepStatus::Failed, StepStatus::Skipped]);
-    let reported = serde_json::to_value(&run.steps[1]).expect("serialises");
+    let reported = skillz_json::to_value(&run.steps[1]).expect("serialises");
     assert_eq!(reported["got"]["text"], "X");
     assert_eq!((&reported["status"], &reported["attempts"], &reported["tool"]), (&json!("failed"), &json!(1), &json!("fail")));
     assert!(reported["ms"].is_number() && reported["error"].as_str().expect("a text").contains("exit code 3"));

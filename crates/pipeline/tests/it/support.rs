@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_pipeline::{Catalogue, Pipeline, run};
 use skillz_tool::{
     Answer, AnswerAction, ErrorKind, Host, LogLevel, Manifest, Progress, Tool, ToolError, ToolKind, ToolName, Version,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_registry::{Catalog, Expectation, Publication, Registry, RegistryError, RegistryEvent, RegistrySettings, VersionList};
 use skillz_tool::{Manifest, Origin, Tool, ToolKind, ToolName, Version};
 use tempfile::TempDir;

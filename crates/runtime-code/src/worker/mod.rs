@@ -17,7 +17,7 @@ use crate::{
     request::Language,
     worker::link::Link,
 };
-use serde_json::Value;
+use skillz_json::Value;
 
 /// The hidden first argument that turns the binary into a worker.
 pub(crate) const WORKER_ARGUMENT: &str = "__code_worker";

@@ -1,6 +1,6 @@
 //! Attempts to get out of the embedded interpreters: each fails with a message, and the runner goes on.
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_runtime_code::Language;
 
 use crate::support::{Bench, Options};

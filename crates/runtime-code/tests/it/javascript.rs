@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_runtime_code::{Language, Runtime};
 use skillz_tool::{ErrorKind, ToolError};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_runtime_code::Language;
 use skillz_tool::{ErrorKind, ToolError};
 

@@ -1,6 +1,6 @@
 //! Programs in the machine's own python3 and node, asked for or fallen back to.
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_runtime_code::{Language, Runtime};
 use skillz_tool::{ErrorKind, ToolError};
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_runtime_code::{Language, Runtime};
 use skillz_tool::{ErrorKind, ToolError};
 
@@ -256,9 +256,9 @@ async fn of_many_calls_the_first_are_listed() {
         .python("for i in range(60):\n    add(a=i, b=1)\ntry:\n    fail()\nexcept Exception:\n    pass")
         .await
         .expect("runs");
-    let answer = serde_json::Value::from(result);
+    let answer = skillz_json::Value::from(result);
     assert_eq!((answer["calls"].as_array().map(Vec::len), &answer["calls_omitted"]), (Some(50), &json!(11)));
-    let few = serde_json::Value::from(bench.python("add(a=1, b=1)").await.expect("runs"));
+    let few = skillz_json::Value::from(bench.python("add(a=1, b=1)").await.expect("runs"));
     assert_eq!((few["calls"].as_array().map(Vec::len), few.get("calls_omitted")), (Some(1), None));
     let failure = bench.python("for i in range(60):\n    add(a=i, b=1)\n1 / 0").await.expect_err("fails");
     let data = ToolError::from(failure).data.expect("data");

@@ -93,7 +93,7 @@ fn behind_plugin_manager(shim: &Path, root: &Path, name: &OsStr, search: &Search
 /// Volta: `<root>/tools/image/<tool>/<version>/bin/<name>`.
 fn behind_volta(root: &Path, name: &OsStr) -> Option<PathBuf> {
     let default = fs::read_to_string(root.join("tools/user/platform.json")).ok();
-    let default = default.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    let default = default.and_then(|text| serde_json::from_str::<skillz_json::Value>(&text).ok());
     let default = default.as_ref().and_then(|platform| platform.pointer("/node/runtime")?.as_str());
     let images = root.join("tools/image");
     if let Some(version) = default {

@@ -17,7 +17,7 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
 use oxc_syntax::scope::ScopeFlags;
 use oxc_transformer::{RewriteExtensionsMode, TransformOptions, Transformer};
-use serde_json::Value;
+use skillz_json::Value;
 
 use super::signature;
 

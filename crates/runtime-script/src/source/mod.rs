@@ -9,7 +9,7 @@ mod signature;
 
 use std::path::Path;
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{Manifest, Protocol, ToolError};
 
 use crate::{

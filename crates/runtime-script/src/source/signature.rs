@@ -4,7 +4,7 @@
 use oxc_ast::ast::{
     BindingPattern, Declaration, FormalParameters, Program, PropertyKey, Statement, TSLiteral, TSSignature, TSType, TSTypeName,
 };
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 
 /// How deep named types are followed; recursive ones end in a schema that takes anything.
 const DEPTH: usize = 8;
@@ -90,7 +90,7 @@ fn of_type<'a>(kind: &TSType<'a>, program: &Program<'a>, depth: usize) -> Value 
                 ("Partial", Some(inner), _) => {
                     let mut schema = of_type(inner, program, depth + 1);
                     if let Some(schema) = schema.as_object_mut() {
-                        schema.remove("required");
+                        schema.shift_remove("required");
                     }
                     schema
                 }

@@ -4,7 +4,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use serde::Deserialize;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_process::Exit;
 use skillz_tool::{ErrorKind, Host, ToolCall, ToolError, ToolOutcome};
 use tokio::time::{Instant, sleep_until};
@@ -229,7 +229,7 @@ impl Run<'_> {
 
     /// An exception: its message, its traceback, and then what was printed.
     fn exception(&self, error: ReplyError) -> ToolError {
-        let data: ExceptionData = error.data.and_then(|data| serde_json::from_value(data).ok()).unwrap_or_default();
+        let data: ExceptionData = error.data.and_then(|data| skillz_json::from_value(data).ok()).unwrap_or_default();
         let mut failure = failure::replied(self.call.tool.name.as_str(), ReplyError { message: error.message, data: None });
         if data.kind.as_deref() == Some("MemoryError") {
             failure.kind = ErrorKind::LimitExceeded;

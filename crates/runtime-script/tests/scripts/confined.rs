@@ -3,7 +3,7 @@
 use std::{fs, net::TcpListener, path::Path, sync::Arc};
 
 use crate::support::{Bench, FakeHost, script, value};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{EnvironmentVariable, FolderGrant, FolderMode, Host, NetworkPermission, ToolRuntime};

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use crate::support::{Bench, Script, script, value, with_protocol};
-use serde_json::json;
+use skillz_json::json;
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{ErrorKind, Protocol};
 

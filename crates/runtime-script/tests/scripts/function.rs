@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{Bench, FakeHost, script, value, with_protocol, with_timeout};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{ErrorKind, Protocol};
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{Bench, FakeHost, script, value};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::ToolRuntime;
 
 /// What every form gives back.

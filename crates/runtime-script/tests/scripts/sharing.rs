@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use serde_json::json;
+use skillz_json::json;
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 

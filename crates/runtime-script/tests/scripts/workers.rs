@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::support::{Bench, FakeHost, eventually, script, value};
-use serde_json::json;
+use skillz_json::json;
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{EnvironmentVariable, Host, Tool, ToolRuntime};

@@ -10,7 +10,7 @@ use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
 };
-use serde_json::Value;
+use skillz_json::Value;
 
 use super::{MESSAGE_LENGTH, Outgoing, clients, events::EventStream, marked::MarkedArguments};
 use crate::{

@@ -9,7 +9,7 @@ mod stdio;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 pub(crate) use clients::{HttpClient, headers as request_headers};
 pub(crate) use http::HttpLink;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use skillz_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::{median, optimised, row, support::Bench};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Deserialize;
-use serde_json::Value;
+use skillz_json::Value;
 
 /// Errors shown in full; the rest is counted. One mistake often causes dozens.
 const MAX_ERRORS: usize = 8;
@@ -55,7 +55,7 @@ impl Diagnostics {
         let mut diagnostics = Self::default();
         for line in output.lines().filter(|line| line.starts_with(r#"{"reason":"compiler-message""#)) {
             let Ok(mut message) = serde_json::from_str::<Value>(line) else { continue };
-            if let Some(Ok(diagnostic)) = message.get_mut("message").map(|message| serde_json::from_value(message.take())) {
+            if let Some(Ok(diagnostic)) = message.get_mut("message").map(|message| skillz_json::from_value(message.take())) {
                 diagnostics.add(diagnostic);
             }
         }
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
 
     fn message(level: &str, text: &str) -> String {
-        let span = serde_json::json!({"file_name": "src.rs", "line_start": 3, "is_primary": true});
-        serde_json::json!({"level": level, "message": text, "rendered": format!("{level}: {text}\n"), "spans": [span]})
+        let span = skillz_json::json!({"file_name": "src.rs", "line_start": 3, "is_primary": true});
+        skillz_json::json!({"level": level, "message": text, "rendered": format!("{level}: {text}\n"), "spans": [span]})
             .to_string()
     }
 

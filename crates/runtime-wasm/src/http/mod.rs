@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use reqwest::{Method, Response, StatusCode, Url, header};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::NetworkPermission;
 
 pub(crate) use client::HttpClients;
@@ -105,7 +105,7 @@ pub(crate) async fn request(
 
 fn read(params: Value) -> Result<Hop, HttpError> {
     let request: Request =
-        serde_json::from_value(params).map_err(|error| failed(format!("The request is not valid: {error}")))?;
+        skillz_json::from_value(params).map_err(|error| failed(format!("The request is not valid: {error}")))?;
     let method = request.method.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is no HTTP method")))?;
     let url = Url::parse(&request.url).map_err(|error| failed(format!("`{}` is no URL: {error}", request.url)))?;

@@ -1,4 +1,4 @@
-use serde_json::json;
+use skillz_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -34,7 +34,7 @@ fn redirect(status: u16, target: &str) -> String {
 }
 
 fn hosts(list: &[&str]) -> NetworkPermission {
-    serde_json::from_value(json!(list)).unwrap()
+    skillz_json::from_value(json!(list)).unwrap()
 }
 
 async fn get(network: &NetworkPermission, url: &str) -> Result<Reply, HttpError> {

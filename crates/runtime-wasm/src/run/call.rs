@@ -7,7 +7,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Either},
 };
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{CallClock, Host, LogLevel, ToolCall, ToolError, ToolOutcome, dispatch_request};
 use tokio::sync::mpsc;
 use wasmtime::{PoolConcurrencyLimitError, Store};

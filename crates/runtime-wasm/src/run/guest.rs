@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{Host, NetworkPermission};
 use tokio::sync::{mpsc, oneshot};
 use wasmtime::ResourceLimiter;

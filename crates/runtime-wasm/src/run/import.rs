@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{Progress, dispatch_notification};
 use tokio::sync::oneshot;
 use wasmtime::{Caller, Extern, Linker, format_err};

@@ -1,6 +1,6 @@
 //! Schemas of the structs and enums that a tool defines, as serde's derive makes their form.
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use syn::{Attribute, Field, Fields, Item, ItemEnum, ItemStruct, Variant};
 
 use super::{

@@ -6,7 +6,7 @@ mod case;
 mod items;
 mod types;
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use syn::{FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType, Type};
 
 use attributes::{SerdeAttributes, documentation};

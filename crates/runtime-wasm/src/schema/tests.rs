@@ -1,4 +1,4 @@
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 
 use super::*;
 
@@ -68,8 +68,8 @@ fn types_of_the_standard_library() {
             "BTreeMap<String, Vec<bool>>",
             json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "boolean"}}}),
         ),
-        ("serde_json::Value", json!({})),
-        ("serde_json::Map<String, Value>", json!({"type": "object", "additionalProperties": {}})),
+        ("skillz_json::Value", json!({})),
+        ("skillz_json::Map<String, Value>", json!({"type": "object", "additionalProperties": {}})),
         ("Option<Vec<u8>>", json!({"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}})),
         ("Option<Value>", json!({})),
         ("Box<String>", json!({"type": "string"})),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use syn::{Expr, ExprLit, GenericArgument, Item, Lit, PathArguments, Type, TypePath};
 
 use super::{attributes::SerdeAttributes, items};

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_process::Launcher;
 use skillz_runtime_wasm::{WasmRuntime, WasmSettings};
 use skillz_sandbox::SandboxKind;

@@ -1,7 +1,7 @@
 //! Arguments of built-ins: bent where that is safe, read into their struct, and every fault told at once.
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{ErrorKind, ToolError};
 
 use super::{Builtin, BuiltinCall};
@@ -11,24 +11,21 @@ const FAULTS: usize = 20;
 
 /// Checks names, drops arguments that are null (models send those for "not given"), and parses JSON text
 /// where an object or array is wanted.
-pub(super) fn prepare(builtin: &Builtin, mut arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+pub(super) fn prepare(builtin: &Builtin, mut arguments: Map<String, Value>) -> Result<Value, ToolError> {
     // `null` is a value like any other where something is stored.
     arguments.retain(|name, value| !value.is_null() || name == "value");
     let schema = builtin.schema();
-    schema.coerce(&mut arguments);
     let known = schema.as_value().get("properties").and_then(Value::as_object);
-    if arguments.keys().all(|name| known.is_some_and(|known| known.contains_key(name))) {
-        return Ok(arguments);
-    }
-    Err(faulty(builtin, &Value::Object(arguments), None))
+    let are_known = arguments.keys().all(|name| known.is_some_and(|known| known.contains_key(name)));
+    let mut arguments = Value::Object(arguments);
+    schema.coerce(&mut arguments);
+    if are_known { Ok(arguments) } else { Err(faulty(builtin, &arguments, None)) }
 }
 
 impl BuiltinCall {
     /// Reads the arguments into the built-in's own struct.
-    pub(super) fn read<T: DeserializeOwned>(&mut self, builtin: &Builtin) -> Result<T, ToolError> {
-        // Read by reference: only a failure needs them again, and sources may be large.
-        let arguments = Value::Object(std::mem::take(&mut self.arguments));
-        T::deserialize(&arguments).map_err(|error| faulty(builtin, &arguments, Some(&error)))
+    pub(super) fn read<T: DeserializeOwned>(&self, builtin: &Builtin) -> Result<T, ToolError> {
+        skillz_json::read(&self.arguments).map_err(|error| faulty(builtin, &self.arguments, Some(&error)))
     }
 }
 
@@ -65,13 +62,13 @@ fn shown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::{super::find, *};
 
     fn prepared(name: &str, arguments: Value) -> Result<Value, String> {
         let Value::Object(arguments) = arguments else { unreachable!("tests pass objects") };
-        prepare(find(name).expect("a built-in"), arguments).map(Value::Object).map_err(|error| error.text())
+        prepare(find(name).expect("a built-in"), arguments).map_err(|error| error.text())
     }
 
     #[test]

@@ -35,8 +35,6 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(flatten)]
-    described: Described,
     #[serde(default)]
     code: Option<String>,
     #[serde(default)]
@@ -47,8 +45,9 @@ struct Arguments {
     dependencies: Vec<String>,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
-    let Arguments { described, code, wat, wasm_base64, dependencies } = call.read(&BUILTIN)?;
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
+    let described: Described = call.read(&BUILTIN)?;
+    let Arguments { code, wat, wasm_base64, dependencies } = call.read(&BUILTIN)?;
     let source = match (code, wat, wasm_base64) {
         (Some(code), None, None) => SourceCode::Text(code),
         (None, Some(wat), None) => SourceCode::Wat(wat),

@@ -1,7 +1,7 @@
 //! `call_tool`: any tool by name, for clients whose tool list is not up to date.
 
 use serde::Deserialize;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::{CallFailure, CallRequest};
 use skillz_tool::{BUILTIN_NAMES, ErrorKind, ToolError};
 
@@ -29,7 +29,7 @@ struct Arguments {
     version: Option<String>,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let Arguments { tool_name, arguments, version } = call.read(&BUILTIN)?;
     if BUILTIN_NAMES.contains(&tool_name.as_str()) {
         return Err(ToolError::invalid(format!("`{tool_name}` is one of the server's own tools; call it directly")));

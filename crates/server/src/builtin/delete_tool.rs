@@ -17,7 +17,7 @@ struct Arguments {
     tool_name: String,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let Arguments { tool_name } = call.read(&BUILTIN)?;
     BuiltinReply::of(&call.engine.delete(&tool_name).await?)
 }

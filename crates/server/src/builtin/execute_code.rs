@@ -19,7 +19,7 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
     |call| Box::pin(run(call)),
 );
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let request = call.read(&BUILTIN)?;
     call.engine.execute_code(request, call.client).await.map(BuiltinReply::Value)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, de::Error};
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_engine::{ServerAction, ServerRequest};
 use skillz_tool::ServerDefinition;
 
@@ -57,7 +57,7 @@ struct Arguments {
     action: ServerAction,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let arguments: Arguments = call.read(&BUILTIN)?;
     let request = ServerRequest {
         action: arguments.action,

@@ -18,7 +18,7 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
     |call| Box::pin(run(call)),
 );
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let request: ImportRequest = call.read(&BUILTIN)?;
     call.engine.import(request, call.client).await.map(BuiltinReply::Value)
 }

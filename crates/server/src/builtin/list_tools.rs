@@ -17,7 +17,7 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
     |call| Box::pin(run(call)),
 );
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let request = call.read(&BUILTIN)?;
     call.engine.list(request).await.map(BuiltinReply::Value)
 }

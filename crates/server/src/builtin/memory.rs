@@ -1,7 +1,7 @@
 //! `memory`: what tools keep between calls, and a place of the client's own beside it.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{ErrorKind, MemoryStore, StoreError, ToolError};
 
 use super::{Builtin, BuiltinCall, BuiltinOutcome, BuiltinReply, Hints};
@@ -57,7 +57,7 @@ enum Action {
     Clear,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let arguments: Arguments = call.read(&BUILTIN)?;
     perform(call.engine.memory().as_ref(), arguments).await.map(BuiltinReply::Value)
 }

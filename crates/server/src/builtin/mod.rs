@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_engine::{CallReply, ClientPort, Engine};
 use skillz_tool::{CompiledSchema, ToolError};
 
@@ -80,7 +80,7 @@ pub(crate) struct BuiltinCall {
     /// The engine.
     pub(crate) engine: Engine,
     /// Its arguments: known names only, JSON text already parsed where an object or array is wanted.
-    pub(crate) arguments: Map<String, Value>,
+    pub(crate) arguments: Value,
     /// Whoever called.
     pub(crate) client: Arc<dyn ClientPort>,
 }
@@ -128,7 +128,7 @@ impl Builtin {
 impl BuiltinReply {
     /// A reply made of something that serialises to a JSON object.
     fn of(value: &impl Serialize) -> BuiltinOutcome {
-        serde_json::to_value(value).map(Self::Value).map_err(ToolError::internal)
+        skillz_json::to_value(value).map(Self::Value).map_err(ToolError::internal)
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(ALL.map(|builtin| builtin.name), BUILTIN_NAMES);
         for builtin in ALL {
             assert!(builtin.schema().as_value().get("properties").is_some(), "{}", builtin.name);
-            assert!(builtin.schema().check_schema().is_ok(), "{}", builtin.name);
+            assert!(builtin.schema().unchecked_parts().is_ok_and(<[_]>::is_empty), "{}", builtin.name);
         }
     }
 

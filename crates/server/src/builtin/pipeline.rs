@@ -1,7 +1,7 @@
 //! `pipeline`: tools chained to a new tool.
 
 use serde::Deserialize;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::{PipelineDefinition, PipelineRequest};
 use skillz_tool::{Example, ToolError};
 
@@ -58,7 +58,7 @@ enum Action {
     Show,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let arguments: Arguments = call.read(&BUILTIN)?;
     let request = request(arguments)?;
     call.engine.pipeline(request, call.client).await.map(BuiltinReply::Value)

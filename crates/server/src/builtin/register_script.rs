@@ -1,7 +1,7 @@
 //! `register_script`: a program in any language to a tool.
 
 use serde::Deserialize;
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_tool::{Isolation, Origin, Protocol, SourceCode, ToolError, ToolKind};
 
 use super::{Builtin, BuiltinCall, BuiltinOutcome, Hints, publishing::Described};
@@ -43,8 +43,6 @@ const EXTENSION_LENGTH: usize = 10;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(flatten)]
-    described: Described,
     code: String,
     #[serde(default)]
     interpreter: Option<String>,
@@ -64,12 +62,12 @@ struct Arguments {
     working_directory: Option<String>,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let arguments: Arguments = call.read(&BUILTIN)?;
+    let described: Described = call.read(&BUILTIN)?;
     let entry_file = arguments.extension.as_deref().map(entry_file).transpose()?;
     let source = SourceCode::Text(arguments.code);
-    arguments
-        .described
+    described
         .publish(call, (ToolKind::Script, Origin::Register), source, |manifest| {
             manifest.entry_file = entry_file;
             manifest.interpreter = arguments.interpreter;

@@ -18,7 +18,7 @@ struct Arguments {
     tool_name: Option<String>,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let Arguments { tool_name } = call.read(&BUILTIN)?;
     call.engine.test(tool_name.as_deref(), call.client).await.map(BuiltinReply::Value)
 }

@@ -37,7 +37,7 @@ enum Action {
     Rollback,
 }
 
-async fn run(mut call: BuiltinCall) -> BuiltinOutcome {
+async fn run(call: BuiltinCall) -> BuiltinOutcome {
     let Arguments { action, tool_name, version, to } = call.read(&BUILTIN)?;
     let action = match action {
         Action::List => VersionAction::List,

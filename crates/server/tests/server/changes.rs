@@ -1,7 +1,7 @@
 //! Who is told of changes, and what resources, prompts and completions hold.
 
 use crate::support::{Client, Rig};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 
 fn listen(client: &mut Client, filter: Value) -> i64 {
     let id = client.begin("subscriptions/listen", json!({"notifications": filter}));

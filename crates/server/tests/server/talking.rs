@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::support::{Client, DEADLINE, Rig};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 
 fn everything() -> Value {
     json!({"elicitation": {}, "sampling": {}, "roots": {}})

@@ -1,7 +1,7 @@
 //! Tools through both kinds of protocol: listing, calling, failing, publishing.
 
 use crate::support::{Client, Rig, expose_all, lay_down};
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
@@ -21,7 +21,7 @@ fn a_published_tool_is_listed_and_called_in_every_protocol() {
     rig.publish("echo_back", "echo", |manifest| {
         manifest.input_schema = Some(json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}));
         manifest.output_schema = Some(json!({"type": "object"}));
-        manifest.annotations = Some(serde_json::from_value(json!({"title": "Echo", "readOnlyHint": true})).expect("valid"));
+        manifest.annotations = Some(skillz_json::from_value(json!({"title": "Echo", "readOnlyHint": true})).expect("valid"));
     });
     for mut client in every_client(&rig) {
         let list = client.request("tools/list", json!({}));

@@ -20,7 +20,7 @@ use super::{
     reply::{self, Reply},
     sessions::Sessions,
 };
-use crate::decode::{Decoded, Refusal, decode_line};
+use crate::decode::{self, Decoded, Refusal, decode_line};
 
 /// How long silence may last.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,11 @@ impl<H: ServerHandler> Endpoint<H> {
 
     /// Answers one request.
     pub(crate) async fn answer(self: Arc<Self>, request: Request<Bytes>) -> Reply {
+        reply::with_exact_numbers(self.answer_marked(request).await).await
+    }
+
+    /// Answers one request; numbers that the SDK would round have gone through it as marked texts.
+    async fn answer_marked(self: Arc<Self>, request: Request<Bytes>) -> Reply {
         if request.method() != Method::POST {
             let ends = request.method() == Method::DELETE;
             let reply = self.ask(request).await;
@@ -80,6 +85,8 @@ impl<H: ServerHandler> Endpoint<H> {
 
     async fn ask(&self, request: Request<Bytes>) -> Reply {
         let (parts, body) = request.into_parts();
+        // What cannot be read is left to the SDK to refuse.
+        let body = decode::read(body.trim_ascii()).map_or(body, |message| Bytes::from(message.to_string()));
         self.service.handle(Request::from_parts(parts, Full::new(body))).await.map(BodyExt::boxed_unsync)
     }
 
@@ -91,10 +98,10 @@ impl<H: ServerHandler> Endpoint<H> {
             let message = "Batches belong to protocol 2025-03-26; send the messages one by one";
             return refuse(Refusal { id: None, error: rmcp::ErrorData::invalid_request(message, None) });
         }
-        let elements = match decode_line(&body) {
-            Ok(Decoded::Batch(_)) => serde_json::from_slice::<Vec<Value>>(&body).unwrap_or_default(),
-            Ok(_) => Vec::new(),
-            Err(refusal) => return refuse(refusal),
+        let elements = match (decode_line(&body), decode::read(&body)) {
+            (Ok(Decoded::Batch(_)), Ok(Value::Array(elements))) => elements,
+            (Err(refusal), _) => return refuse(refusal),
+            _ => Vec::new(),
         };
         let mut answers = Vec::new();
         for element in elements {

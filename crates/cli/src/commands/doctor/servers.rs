@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use skillz_json::Value;
 use skillz_engine::{Engine, NoClient, ServerAction, ServerRequest};
 
 use super::{Check, Examination};

@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::ClientPort;
 use skillz_tool::{Answer, AnswerAction, ClientCapabilities, LogLevel, Progress, ToolError};
 

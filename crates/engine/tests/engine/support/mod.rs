@@ -7,7 +7,7 @@ pub(crate) mod stores;
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_engine::{
     CallReply, CallRequest, ClientPort, CodeRuntime, Engine, EngineParts, EngineSettings, NoClient, PublishReport, PublishRequest,
 };
@@ -117,7 +117,7 @@ impl Fixture {
 pub(crate) fn request(name: &str, line: &str, fields: Value) -> PublishRequest {
     let mut whole = json!({"name": name, "description": format!("Does {line}"), "tool_type": "wasm"});
     whole.as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("fields are an object"));
-    let manifest: Manifest = serde_json::from_value(whole).expect("a manifest");
+    let manifest: Manifest = skillz_json::from_value(whole).expect("a manifest");
     PublishRequest {
         manifest,
         source: SourceCode::Text(line.to_owned()),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{
     Draft, Host, LogLevel, Prepared, Progress, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolOutcome, ToolRuntime,
 };

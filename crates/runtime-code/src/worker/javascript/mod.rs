@@ -11,7 +11,7 @@ use std::{
 };
 
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Function, Object, Runtime, context::EvalOptions};
-use serde_json::Value;
+use skillz_json::Value;
 
 use self::{outbox::Outbox, prepare::Prepared};
 use crate::{

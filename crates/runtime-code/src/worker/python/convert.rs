@@ -1,7 +1,7 @@
 //! Values of Python programs to and from JSON.
 
 use monty_types::MontyObject;
-use serde_json::{Map, Number, Value};
+use skillz_json::{Map, Number, Value};
 
 /// Deepest nesting of a value that is passed on; JSON's readers have the same bound.
 const DEEPEST: usize = 120;
@@ -115,7 +115,7 @@ fn offset(seconds: i32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use skillz_json::json;
 
     use super::*;
 

@@ -16,7 +16,7 @@ use monty_types::{
     CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult, PrintWriter, PrintWriterCallback,
     ResourceLimits, ResourceTracker,
 };
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 
 use self::{
     convert::{from_value, into_value},

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use skillz_json::Value;
 
 use crate::build::{dependency::crate_name, project::locked_versions, toolchain::TARGET};
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Map, Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_engine::{Engine, EngineParts, EngineSettings, Exposure, NoClient, PublishRequest};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_server::{ClientOrigin, SkillzServer};

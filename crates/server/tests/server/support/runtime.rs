@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use skillz_json::{Value, json};
 use skillz_tool::{
     Draft, Host, LogLevel, Output, Prepared, Progress, SourceCode, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime,
 };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use skillz_json::{Map, Value};
 use skillz_tool::{CallRecord, HistoryStore, MemoryStats, MemoryStore, StoreError};
 
 #[derive(Default)]
