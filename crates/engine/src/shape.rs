@@ -45,7 +45,7 @@ pub(crate) fn finish(tool: &Tool, outcome: ToolOutcome) -> Result<Finished, Tool
     let value = match output {
         Output::Content(content) => return finish_content(tool, content, notes),
         Output::Value(value) => value,
-        Output::Printed(text) => read_printed(text, tool.output_schema.as_ref()),
+        Output::Printed(text) => read_printed(tool.name.as_str(), text, tool.output_schema.as_ref())?,
     };
     let faults = output_faults(tool, &value)?;
     // A schema may describe a value of that very form; what fits it and has nothing else of MCP's is such a value.
@@ -150,25 +150,34 @@ fn finish_content(tool: &Tool, content: McpContent, notes: Vec<String>) -> Resul
 
 /// What a program printed: JSON if the whole of it is an object or array (with an output schema, any JSON),
 /// else text without its last line break.
-fn read_printed(mut text: String, output_schema: Option<&CompiledSchema>) -> Value {
+///
+/// # Errors
+///
+/// JSON that nests too deep, or holds a whole number of too many digits.
+fn read_printed(name: &str, mut text: String, output_schema: Option<&CompiledSchema>) -> Result<Value, ToolError> {
     let looks_like_container = text.trim_start().starts_with(['{', '[']);
     if looks_like_container || output_schema.is_some() {
-        // Deeply nested or broken text simply stays text.
-        if let Ok(value) = serde_json::from_str::<Value>(&text) {
+        let parsed = skillz_json::parse(&text);
+        if let Some(error) = parsed.as_ref().err().filter(|error| error.is_out_of_bounds) {
+            return Err(ToolError::failed(format!("What `{name}` printed is JSON that cannot be taken: {error}"))
+                .with_hint("Return a flatter value, or text"));
+        }
+        // Broken text simply stays text.
+        if let Ok(value) = parsed {
             let fits = output_schema.is_none_or(|schema| schema.violations(&value).is_ok_and(|faults| faults.is_empty()));
             if looks_like_container || fits {
-                return value;
+                return Ok(value);
             }
             let as_text = without_last_line_break(text);
             let as_text = Value::String(as_text);
             let text_fits = output_schema.is_some_and(|schema| schema.violations(&as_text).is_ok_and(|faults| faults.is_empty()));
-            return if text_fits { as_text } else { value };
+            return Ok(if text_fits { as_text } else { value });
         }
     }
     if text.ends_with('\n') {
         text = without_last_line_break(text);
     }
-    Value::String(text)
+    Ok(Value::String(text))
 }
 
 fn without_last_line_break(mut text: String) -> String {
@@ -233,8 +242,9 @@ mod tests {
         ] {
             assert_eq!(printed(text, None), Ok(Product::Value(value)), "{text:?}");
         }
-        let deep = "[".repeat(5_000);
-        assert_eq!(printed(&deep, None), Ok(Product::Value(json!(deep))));
+        for text in ["[".repeat(5_000), format!("[{}]", "9".repeat(5_000))] {
+            assert!(printed(&text, None).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A number as it was written, and what can be said of it without rounding.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, cmp::Ordering, fmt};
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -151,6 +151,37 @@ impl PartialEq for Number {
     }
 }
 
+impl PartialOrd for Number {
+    /// By value, digit by digit.
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        if self == other {
+            return Some(Ordering::Equal);
+        }
+        let (one, two) = (self.decimal(), other.decimal());
+        Some(match (one.sign(), two.sign()) {
+            (sign, other_sign) if sign != other_sign => sign.cmp(&other_sign),
+            (-1, _) => two.compare_magnitude(&one),
+            _ => one.compare_magnitude(&two),
+        })
+    }
+}
+
+impl Decimal {
+    fn sign(&self) -> i8 {
+        match (self.digits.is_empty(), self.is_negative) {
+            (true, _) => 0,
+            (false, true) => -1,
+            (false, false) => 1,
+        }
+    }
+
+    fn compare_magnitude(&self, other: &Self) -> Ordering {
+        let length = |decimal: &Self| decimal.exponent + decimal.digits.len() as i64;
+        // Of equal length before the point, digits compare like text: what ends first is smaller.
+        length(self).cmp(&length(other)).then_with(|| self.digits.cmp(&other.digits))
+    }
+}
+
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
@@ -238,6 +269,16 @@ mod tests {
         ] {
             assert_eq!(number(one) == number(two), equal, "{one} {two}");
         }
+    }
+
+    #[test]
+    fn order_is_that_of_values() {
+        let ascending = ["-1e400", "-12", "-1.5", "-1", "0", "1e-400", "0.1", "1", "1.05", "1.5", "9", "12", "18446744073709551616", "18446744073709551617", "1e400"];
+        for pair in ascending.windows(2) {
+            assert!(number(pair[0]) < number(pair[1]), "{pair:?}");
+            assert!(number(pair[1]) > number(pair[0]), "{pair:?}");
+        }
+        assert_eq!(number("1.0").partial_cmp(&number("1")), Some(Ordering::Equal));
     }
 
     #[test]

@@ -58,8 +58,12 @@ fn given_object(json: Option<&str>) -> anyhow::Result<Value> {
         }
         Some(text) => text.to_owned(),
     };
-    Ok(serde_json::from_str(&text)
-        .map_err(|error| Failure::wrong_use(format!("The arguments of --json are no JSON: {error}")))?)
+    let (arguments, faults) = skillz_json::parse_strictly(&text)
+        .map_err(|error| Failure::wrong_use(format!("The arguments of --json are not valid JSON: {error}")))?;
+    match faults.first() {
+        Some(fault) => Err(Failure::wrong_use(format!("`{}` in --json: {}", fault.path, fault.message)).into()),
+        None => Ok(arguments),
+    }
 }
 
 fn with_pairs(mut given: Value, pairs: &[String], schema: Option<&Value>) -> Result<Value, Failure> {

@@ -207,5 +207,5 @@ pub(crate) fn read(fetched: &Fetched, name: &str) -> String {
 }
 
 pub(crate) fn provenance<'a>(fetched: &'a Fetched, field: &str) -> &'a str {
-    fetched.provenance.get(field).and_then(serde_json::Value::as_str).unwrap_or_default()
+    fetched.provenance.get(field).and_then(skillz_json::Value::as_str).unwrap_or_default()
 }

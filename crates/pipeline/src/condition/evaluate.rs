@@ -71,7 +71,7 @@ fn compare(comparison: Comparison, left: &Value, right: &Value) -> Result<bool, 
 /// Equality of JSON values; numbers are equal by value, so that `1 == 1.0`.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => order_numbers(left, right) == Some(Ordering::Equal),
+        (Value::Number(left), Value::Number(right)) => left == right,
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
         }
@@ -94,7 +94,7 @@ fn is_in(left: &Value, right: &Value) -> Result<bool, String> {
 
 fn ordering(comparison: Comparison, left: &Value, right: &Value) -> Result<Ordering, String> {
     let order = match (left, right) {
-        (Value::Number(left), Value::Number(right)) => order_numbers(left, right),
+        (Value::Number(left), Value::Number(right)) => left.partial_cmp(right),
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         _ => None,
     };
@@ -102,15 +102,6 @@ fn ordering(comparison: Comparison, left: &Value, right: &Value) -> Result<Order
         let symbol = comparison.symbol();
         format!("`{symbol}` compares two numbers or two texts, not {} with {}", describe(left), describe(right))
     })
-}
-
-/// Whole numbers compare by all their digits, others as floating point.
-fn order_numbers(left: &Number, right: &Number) -> Option<Ordering> {
-    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-    if let (Some(left), Some(right)) = (whole(left), whole(right)) {
-        return Some(left.cmp(&right));
-    }
-    left.as_f64()?.partial_cmp(&right.as_f64()?)
 }
 
 #[cfg(test)]

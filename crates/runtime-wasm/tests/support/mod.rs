@@ -73,7 +73,7 @@ impl Host for TestHost {
     }
 
     async fn memory_delete(&self, key: &str) -> Result<bool, ToolError> {
-        Ok(self.memory.lock().unwrap().remove(key).is_some())
+        Ok(self.memory.lock().unwrap().shift_remove(key).is_some())
     }
 
     async fn list_resources(&self) -> Result<Value, ToolError> {
