@@ -131,14 +131,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The schema of a type that counts, with its bounds. Pointers have 32 bits where tools run.
+/// The schema of a type that counts, with its bounds. A `usize` has 32 bits where tools run.
 fn integer(name: &str) -> Option<Value> {
-    let (name, is_non_zero) = name.strip_prefix("NonZero").map_or((name, false), |rest| (rest, true));
-    let (lowest, highest) = match name.to_ascii_lowercase().as_str() {
-        "i8" => (i8::MIN.into(), i8::MAX.into()),
-        "i16" => (i16::MIN.into(), i16::MAX.into()),
-        "i32" | "isize" => (i32::MIN.into(), i32::MAX.into()),
-        "i64" => (i64::MIN.into(), i64::MAX.into()),
+    let non_zero = name.strip_prefix("NonZero").map(str::to_ascii_lowercase);
+    let (lowest, highest) = match non_zero.as_deref().unwrap_or(name) {
+        "i8" => (i8::MIN.into(), i8::MAX.unsigned_abs().into()),
+        "i16" => (i16::MIN.into(), i16::MAX.unsigned_abs().into()),
+        "i32" | "isize" => (i32::MIN.into(), i32::MAX.unsigned_abs().into()),
+        "i64" => (i64::MIN.into(), i64::MAX.unsigned_abs().into()),
         "i128" => (i128::MIN, i128::MAX.unsigned_abs()),
         "u8" => (0, u8::MAX.into()),
         "u16" => (0, u16::MAX.into()),
@@ -147,7 +147,9 @@ fn integer(name: &str) -> Option<Value> {
         "u128" => (0, u128::MAX),
         _ => return None,
     };
-    let lowest = if is_non_zero { lowest.max(1) } else { lowest };
+    let lowest = if lowest == 0 && non_zero.is_some() { 1 } else { lowest };
+    // As text, which holds every digit of 128 bits.
+    serde_json::from_str(&format!(r#"{{"type": "integer", "minimum": {lowest}, "maximum": {highest}}}"#)).ok()
 }
 
 /// A schema that takes `null` too.
@@ -156,18 +158,18 @@ pub(crate) fn nullable(schema: Value) -> Value {
     if object.is_empty() {
         return Value::Object(object);
     }
-    let kind = object.get("type").cloned();
-    match (kind, object.get_mut("anyOf"), object.get_mut("enum")) {
-        // Lists of alternatives have one more.
-        (None, Some(Value::Array(alternatives)), _) => alternatives.push(json!({"type": "null"})),
-        (Some(kind), None, values) if kind.is_string() => {
-            if let Some(Value::Array(values)) = values {
+    match object.get("type").cloned() {
+        Some(kind) if kind.as_str().is_some_and(|kind| kind != "null") => {
+            object.insert("type".to_owned(), json!([kind, "null"]));
+            if let Some(Value::Array(values)) = object.get_mut("enum") {
                 values.push(Value::Null);
             }
-            object.insert("type".to_owned(), json!([kind, "null"]));
         }
-        (Some(_), ..) => {}
-        _ => return json!({"anyOf": [object, {"type": "null"}]}),
+        Some(_) => {}
+        None => match object.get_mut("anyOf") {
+            Some(Value::Array(alternatives)) => alternatives.push(json!({"type": "null"})),
+            _ => return json!({"anyOf": [object, {"type": "null"}]}),
+        },
     }
     Value::Object(object)
 }
