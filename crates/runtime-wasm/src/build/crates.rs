@@ -201,7 +201,7 @@ impl CrateStore {
         }
         ToolError::failed("A dependency does not compile for WebAssembly").with_output(text).with_hint(
             "Crates that need C code, threads, sockets or an async runtime's network do not work here: leave out such \
-             features (for example `default-features`), choose another crate, or write a script tool",
+             features (`name[default-features=false]`), choose another crate, or write a script tool",
         )
     }
 
