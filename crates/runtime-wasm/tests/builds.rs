@@ -132,7 +132,8 @@ async fn whole_numbers_reach_their_types_or_fail_by_name() {
 #[tokio::test]
 async fn results_that_nobody_can_read_fail_at_once() {
     let bench = Bench::new();
-    let code = "#[skillz::tool]\nfn run() -> skillz::Json { format!(\"{}{}\", \"[\".repeat(200), \"]\".repeat(200)).parse().unwrap() }";
+    let code =
+        "#[skillz::tool]\nfn run() -> skillz::Json { format!(\"{}{}\", \"[\".repeat(200), \"]\".repeat(200)).parse().unwrap() }";
     let tool = bench.build("deep", code, &[]).await.unwrap();
     let error = bench.call(&tool, json!({})).await.unwrap_err();
     assert!(error.text().contains("The message is not valid"), "{error}");

@@ -40,6 +40,6 @@ pub use skillz_guest_macros::tool;
 /// For the code that `#[skillz::tool]` writes.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::tool::{run, ReturnedValue, Returned};
+    pub use crate::tool::{run, Returned, ReturnedValue};
     pub use serde;
 }

@@ -5,8 +5,8 @@ use std::{borrow::Cow, fmt, iter};
 
 use serde::{
     de::{
-        value::MapDeserializer, DeserializeOwned, DeserializeSeed, EnumAccess, Error as _, IgnoredAny, IntoDeserializer, MapAccess,
-        SeqAccess, Unexpected, VariantAccess, Visitor,
+        value::MapDeserializer, DeserializeOwned, DeserializeSeed, EnumAccess, Error as _, IgnoredAny, IntoDeserializer,
+        MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
     },
     forward_to_deserialize_any, Deserialize, Deserializer,
 };
@@ -301,7 +301,12 @@ impl<'de> Deserializer<'de> for &mut Reader<'_> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
         match self.peek() {
             b'"' => visitor.visit_enum(self.string()?.into_deserializer()),
             b'{' => {
@@ -419,7 +424,12 @@ impl<'de> Deserializer<'de> for Key<'_> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
         visitor.visit_enum(self.0.into_deserializer())
     }
 

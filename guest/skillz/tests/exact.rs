@@ -60,7 +60,9 @@ struct Meters(u16);
 
 #[test]
 fn whole_numbers_reach_counting_types_in_any_form() {
-    for (text, expected) in [("3", 3), ("3.0", 3), ("3.000", 3), ("1e3", 1000), ("1E+3", 1000), ("-0", 0), ("-0.0", 0), ("1500e-2", 15)] {
+    for (text, expected) in
+        [("3", 3), ("3.0", 3), ("3.000", 3), ("1e3", 1000), ("1E+3", 1000), ("-0", 0), ("-0.0", 0), ("1500e-2", 15)]
+    {
         assert_eq!(read::<u16>(text), Ok(expected), "{text}");
         assert_eq!(read::<i64>(text), Ok(expected.into()), "{text}");
         assert_eq!(read::<i128>(text), Ok(expected.into()), "{text}");
@@ -93,7 +95,10 @@ fn what_does_not_fit_is_told_with_its_place() {
     error("`n`: invalid value: the number 18446744073709551616, expected u64", {
         refusal::<HashMap<String, u64>>(&format!(r#"{{"n": {TWO_TO_THE_64TH}}}"#))
     });
-    error("`[1].count`: invalid type: floating point `3.5`, expected u32", refusal::<Vec<Item>>(r#"[{"count": 1}, {"count": 3.5}]"#));
+    error(
+        "`[1].count`: invalid type: floating point `3.5`, expected u32",
+        refusal::<Vec<Item>>(r#"[{"count": 1}, {"count": 3.5}]"#),
+    );
     error("`[0].total`: invalid type: string \"3\", expected i64", refusal::<Vec<Item>>(r#"[{"count": 1, "total": "3"}]"#));
     error("missing field `count`", refusal::<Item>("{}"));
     error("`Circle`: invalid value: integer `256`, expected u8", refusal::<Shape>(r#"{"Circle": 256}"#));
@@ -109,13 +114,26 @@ fn what_does_not_fit_is_told_with_its_place() {
 #[test]
 fn a_value_takes_what_it_writes_again_and_refuses_the_rest() {
     for text in [
-        "0", "-1", "18446744073709551615", "-9223372036854775808", "1.5", "1e30", "-0.0", "0.1", "1e308", "null", "true", "\"1e999\"",
+        "0",
+        "-1",
+        "18446744073709551615",
+        "-9223372036854775808",
+        "1.5",
+        "1e30",
+        "-0.0",
+        "0.1",
+        "1e308",
+        "null",
+        "true",
+        "\"1e999\"",
         r#"{"a":[1,2.5,{"b":"\u0000\n\"é"}],"c":{}}"#,
     ] {
         let expected: Value = serde_json::from_str(text).unwrap();
         assert_eq!(read::<Value>(text).unwrap(), expected, "{text}");
     }
-    for literal in [TWO_TO_THE_64TH, "-9223372036854775809", "123456789012345678901234567890", "9007199254740993.0", "1e309", "1e400"] {
+    for literal in
+        [TWO_TO_THE_64TH, "-9223372036854775809", "123456789012345678901234567890", "9007199254740993.0", "1e309", "1e400"]
+    {
         for (text, place) in [
             (literal.to_owned(), ""),
             (format!(r#"{{"a": [0, {literal}]}}"#), "`a[1]`"),

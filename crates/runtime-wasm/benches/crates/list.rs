@@ -1,23 +1,23 @@
 //! Crates that people use most, each with a program that uses it and what that prints.
 
 /// A crate in use.
-pub struct Case {
+pub(crate) struct Case {
     /// As a tool lists them; the first one is what it is about.
-    pub dependencies: &'static [&'static str],
+    pub(crate) dependencies: &'static [&'static str],
     /// The body of `main`.
-    pub code: &'static str,
-    pub prints: &'static str,
+    pub(crate) code: &'static str,
+    pub(crate) prints: &'static str,
 }
 
 /// How many at the start of the list are built by each run of the tests.
-pub const QUICK: usize = 10;
+pub(crate) const QUICK: usize = 10;
 
 impl Case {
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.dependencies[0].split(['@', '[']).next().unwrap_or_default().replace('-', "_")
     }
 
-    pub fn program(&self) -> String {
+    pub(crate) fn program(&self) -> String {
         format!("#![allow(unused)]\nfn main() -> Result<(), Box<dyn std::error::Error>> {{\n{}\nOk(())\n}}\n", self.code)
     }
 }
@@ -28,7 +28,7 @@ macro_rules! cases {
     };
 }
 
-pub const CASES: &[Case] = cases! {
+pub(crate) const CASES: &[Case] = cases! {
     ["csv"] r##"let mut r = csv::Reader::from_reader("a,b\n1,2\n3,4\n".as_bytes()); let n: i32 = r.records().map(|x| x.unwrap()[1].parse::<i32>().unwrap()).sum(); print!("{n}");"## => "6";
     ["regex"] r##"print!("{}", regex::Regex::new(r"\d+")?.replace_all("a1b22", "#"));"## => "a#b#";
     ["chrono"] r##"print!("{}", chrono::NaiveDate::from_ymd_opt(2024, 2, 29).unwrap() + chrono::Days::new(1)); let _ = chrono::Utc::now();"## => "2024-03-01";

@@ -60,12 +60,16 @@ async fn one(case: &Case, compare: bool) -> bool {
         format!("   cargo: {plain:.1?}, ratio {:.2}", took.as_secs_f64() / plain.as_secs_f64())
     });
     let beside = beside.unwrap_or_default();
-    match result {
-        Ok(text) if text == case.prints => println!("{:<24} {took:>8.1?}{beside}", case.name()),
-        Ok(text) => println!("{:<24} FAILED: printed {text:?}, not {:?}", case.name(), case.prints),
-        Err(ref error) => println!("{:<24} FAILED: {}", case.name(), error.text()),
+    let fault = match result {
+        Ok(text) if text == case.prints => None,
+        Ok(text) => Some(format!("printed {text:?}, not {:?}", case.prints)),
+        Err(error) => Some(error.text()),
+    };
+    match &fault {
+        None => println!("{:<24} {took:>8.1?}{beside}", case.name()),
+        Some(fault) => println!("{:<24} FAILED: {fault}", case.name()),
     }
-    result.is_ok_and(|text| text == case.prints)
+    fault.is_none()
 }
 
 /// A project as anybody would write it, with its crates fetched.

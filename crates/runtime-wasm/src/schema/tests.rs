@@ -70,7 +70,10 @@ fn types_of_the_standard_library() {
             "(String, bool)",
             json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "boolean"}], "items": false, "minItems": 2, "maxItems": 2}),
         ),
-        ("std::collections::HashMap<String, i32>", json!({"type": "object", "additionalProperties": whole(i32::MIN.into(), 2_147_483_647)})),
+        (
+            "std::collections::HashMap<String, i32>",
+            json!({"type": "object", "additionalProperties": whole(i32::MIN.into(), 2_147_483_647)}),
+        ),
         (
             "BTreeMap<String, Vec<bool>>",
             json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "boolean"}}}),
