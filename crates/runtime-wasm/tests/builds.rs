@@ -95,12 +95,48 @@ async fn results_keep_their_types() {
         ("()", "()", json!(null)),
         ("Result<i8, String>", "Ok(-1)", json!(-1)),
         ("Result<(), skillz::Error>", "Ok(())", json!(null)),
-        ("skillz_json::Value", "skillz_json::json!({\"a\": [1, 2.5]})", json!({"a": [1, 2.5]})),
+        ("serde_json::Value", "serde_json::json!({\"a\": [1, 2.5]})", json!({"a": [1, 2.5]})),
     ] {
         let code = format!("#[skillz::tool]\nfn run() -> {kind} {{ {expression} }}");
         let tool = bench.build("typed", &code, &[]).await.unwrap();
         assert_eq!(returned(bench.call(&tool, json!({})).await.unwrap()), expected, "{kind}");
     }
+}
+
+#[tokio::test]
+async fn whole_numbers_reach_their_types_or_fail_by_name() {
+    let bench = Bench::new();
+    let code = "use serde_json::Value;
+        #[skillz::tool]
+        fn run(n: Option<u32>, list: Option<Vec<i64>>, any: Option<Value>, json: Option<skillz::Json>, wide: Option<u128>)
+            -> (Option<u32>, Option<Vec<i64>>, Option<Value>, Option<skillz::Json>, Option<u128>) { (n, list, any, json, wide) }";
+    let tool = bench.build("exact", code, &[]).await.unwrap();
+    for (arguments, expected) in [
+        (json!({"n": 3.0, "list": [-0.0, 1e3]}), json!([3, [0, 1000], null, null, null])),
+        (json!({"any": [1.5, u64::MAX], "json": {"a": [1, "b"]}}), json!([null, null, [1.5, u64::MAX], {"a": [1, "b"]}, null])),
+        (json!({"wide": u64::MAX}), json!([null, null, null, null, u64::MAX])),
+    ] {
+        assert_eq!(returned(bench.call(&tool, arguments.clone()).await.unwrap()), expected, "{arguments}");
+    }
+    for (arguments, part) in [
+        (json!({"n": u64::MAX}), "`n`: invalid value: integer `18446744073709551615`, expected u32"),
+        (json!({"n": 3.5}), "`n`: invalid type: floating point `3.5`, expected u32"),
+        (json!({"list": [1, u64::MAX]}), "`list[1]`"),
+        (json!({"wide": -1}), "`wide`: invalid value: integer `-1`, expected u128"),
+    ] {
+        let error = bench.call(&tool, arguments).await.unwrap_err();
+        assert!(error.message.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn results_that_nobody_can_read_fail_at_once() {
+    let bench = Bench::new();
+    let code =
+        "#[skillz::tool]\nfn run() -> skillz::Json { format!(\"{}{}\", \"[\".repeat(200), \"]\".repeat(200)).parse().unwrap() }";
+    let tool = bench.build("deep", code, &[]).await.unwrap();
+    let error = bench.call(&tool, json!({})).await.unwrap_err();
+    assert!(error.text().contains("The message is not valid"), "{error}");
 }
 
 #[tokio::test]
@@ -218,7 +254,7 @@ async fn compile_errors_come_as_rustc_renders_them() {
     assert!(output.contains("src.rs:9:17") && !output.contains("src.rs:10:17"), "eight are shown: {output}");
     assert!(output.ends_with("... and 3 more errors"), "{output}");
 
-    let error = bench.build("wrong", "use skillz_json::Value;\nfn main() { regex::Regex::new(\"\"); }", &[]).await.unwrap_err();
+    let error = bench.build("wrong", "use serde_json::Value;\nfn main() { regex::Regex::new(\"\"); }", &[]).await.unwrap_err();
     let hint = error.hint.as_deref().unwrap_or_default();
     assert!(hint.contains("\"serde_json\"") && hint.contains("\"regex\"") && hint.contains("skillz"), "{error}");
 

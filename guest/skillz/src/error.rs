@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::reader::Fault;
+
 /// A request that failed, in the server's words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
@@ -35,6 +37,12 @@ impl std::error::Error for Error {}
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::new(format!("A value does not fit into JSON, or not into its type: {error}"))
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(format!("A value does not fit its type: {fault}"))
     }
 }
 

@@ -1,9 +1,9 @@
 //! The two functions of the server, and the messages that go through them.
 
-use serde::Serialize;
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Error, Result};
+use crate::{reader, Error, Json, Result};
 
 #[cfg(target_arch = "wasm32")]
 mod import {
@@ -18,46 +18,58 @@ mod import {
 
 /// Makes any request by its method; the functions of this crate are the ones that exist.
 pub fn request(method: &str, params: impl Serialize) -> Result<Value> {
-    request_value(method, serde_json::to_value(params)?)
+    request_as(method, params)
 }
 
-/// What is generic in this crate only turns values into [`Value`] and leaves the rest to functions like this one:
+/// Makes a request and reads its result as a type.
+pub(crate) fn request_as<T: DeserializeOwned>(method: &str, params: impl Serialize) -> Result<T> {
+    request_text(method, &serde_json::to_string(&params)?)?.read()
+}
+
+/// What is generic in this crate only turns values into text and back, and leaves the rest to functions like this one:
 /// they are compiled once, with the crate, and not again with each tool.
-pub(crate) fn request_value(method: &str, params: Value) -> Result<Value> {
-    let bytes = exchange(&message(method, params));
-    read_reply(&bytes)
+pub(crate) fn request_text(method: &str, params: &str) -> Result<Json> {
+    read_reply(exchange(&message(method, params)))
 }
 
 /// Sends a message that has no reply, but perhaps an error.
-pub(crate) fn notify(method: &str, params: Value) -> Result<()> {
-    let bytes = exchange(&message(method, params));
-    if bytes.is_empty() {
+pub(crate) fn notify(method: &str, params: &str) -> Result<()> {
+    let reply = exchange(&message(method, params));
+    if reply.is_empty() {
         return Ok(());
     }
-    read_reply(&bytes).map(drop)
+    read_reply(reply).map(drop)
 }
 
 /// A message. The server looks at its beginning before it reads it whole, so the method comes first.
-fn message(method: &str, params: Value) -> Vec<u8> {
-    let mut text = String::from("{\"method\":");
-    text.push_str(&Value::from(method).to_string());
-    text.push_str(",\"params\":");
-    text.push_str(&params.to_string());
-    text.push('}');
-    text.into_bytes()
+fn message(method: &str, params: &str) -> Vec<u8> {
+    format!("{{\"method\":{},\"params\":{params}}}", Value::from(method)).into_bytes()
 }
 
-fn read_reply(bytes: &[u8]) -> Result<Value> {
-    let mut reply: Value = serde_json::from_slice(bytes)?;
-    let error = reply["error"].take();
-    if error.is_null() {
-        return Ok(reply["result"].take());
+#[derive(Deserialize)]
+struct Reply {
+    result: Option<Json>,
+    error: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    code: Option<i64>,
+    message: Option<String>,
+    data: Option<Json>,
+}
+
+fn read_reply(bytes: Vec<u8>) -> Result<Json> {
+    let text = String::from_utf8(bytes).map_err(|_| Error::new("The server's reply is not UTF-8"))?;
+    let reply: Reply = reader::read(&text)?;
+    match reply.error {
+        None => reply.result.map_or_else(|| Json::new(()), Ok),
+        Some(failure) => Err(Error {
+            code: failure.code.unwrap_or(-32000),
+            message: failure.message.unwrap_or_else(|| "The request failed".to_owned()),
+            data: failure.data.and_then(|data| data.read().ok()),
+        }),
     }
-    Err(Error {
-        code: error["code"].as_i64().unwrap_or(-32000),
-        message: error["message"].as_str().unwrap_or("The request failed").to_owned(),
-        data: error.get("data").filter(|data| !data.is_null()).cloned(),
-    })
 }
 
 #[cfg(target_arch = "wasm32")]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use serde_json::{json, Value};
 
-use crate::{host, Error, Result};
+use crate::{host, reader, Error, Json, Result};
 
 /// What came back, whatever its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,8 @@ impl Response {
 
     /// The body read as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_slice(self.bytes()).map_err(|error| Error::new(format!("The body is not the JSON expected: {error}")))
+        let text = std::str::from_utf8(self.bytes()).map_err(|_| Error::new("The body is not UTF-8, and so no JSON"))?;
+        reader::read(text).map_err(|fault| Error::new(format!("The body is not the JSON expected: {fault}")))
     }
 }
 
@@ -59,12 +60,12 @@ fn send(method: &str, url: &str, headers: Vec<(String, String)>, body: Content) 
         Content::None => {}
         Content::Text(text) => params["body"] = Value::String(text),
         Content::Bytes(bytes) => params["bytes"] = json!(bytes),
-        Content::Json(value) => {
-            params["body"] = Value::String(value.to_string());
+        Content::Json(text) => {
+            params["body"] = Value::String(text);
             params["json"] = Value::Bool(true);
         }
     }
-    Ok(serde_json::from_value(host::request_value("http/request", params)?)?)
+    host::request_as("http/request", params)
 }
 
 /// Headers of a request.
@@ -141,7 +142,7 @@ pub enum Content {
     None,
     Text(String),
     Bytes(Vec<u8>),
-    Json(Value),
+    Json(String),
 }
 
 /// The body of a request.
@@ -201,13 +202,19 @@ impl<const N: usize> Body for &[u8; N] {
 
 impl Body for Value {
     fn content(self) -> Content {
-        Content::Json(self)
+        Content::Json(self.to_string())
     }
 }
 
 impl Body for &Value {
     fn content(self) -> Content {
-        Content::Json(self.clone())
+        Content::Json(self.to_string())
+    }
+}
+
+impl Body for &Json {
+    fn content(self) -> Content {
+        Content::Json(self.to_string())
     }
 }
 

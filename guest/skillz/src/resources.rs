@@ -6,10 +6,10 @@ use crate::{host, Result};
 
 /// Reads a resource: `{"contents": [{"uri", "mimeType", "text" or "blob"}]}`.
 pub fn read(uri: &str) -> Result<Value> {
-    host::request_value("resources/read", json!({ "uri": uri }))
+    host::request("resources/read", json!({ "uri": uri }))
 }
 
 /// Lists what there is: `{"resources": [...]}`.
 pub fn list() -> Result<Value> {
-    host::request_value("resources/list", json!({}))
+    host::request("resources/list", json!({}))
 }

@@ -2,25 +2,41 @@
 
 use std::fmt::Display;
 
-use serde::Serialize;
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use serde_json::{json, Value};
 
-use crate::{host, Amount, Error, LogLevel, Result, Text};
+use crate::{host, Amount, Error, Json, LogLevel, Result, Text};
 
-/// Calls another tool with an object of arguments; gives its structured value, or its text.
+/// Calls another tool with an object of arguments; gives its structured value, or its text. A number that a `Value` would
+/// round is an error; see [`call_as`].
 pub fn call(name: &str, arguments: impl Serialize) -> Result<Value> {
-    call_value(name, serde_json::to_value(arguments)?)
+    call_as(name, arguments)
 }
 
-fn call_value(name: &str, arguments: Value) -> Result<Value> {
-    let arguments = if arguments.is_null() { json!({}) } else { arguments };
-    let mut reply = host::request_value("tools/call", json!({ "name": name, "arguments": arguments }))?;
-    Ok(reply["output"].take())
+/// Calls another tool and reads its value as a type, such as [`Json`], which holds any number.
+pub fn call_as<T: DeserializeOwned>(name: &str, arguments: impl Serialize) -> Result<T> {
+    output_of(name, Json::new(arguments)?)?.read()
+}
+
+fn output_of(name: &str, arguments: Json) -> Result<Json> {
+    #[derive(Serialize)]
+    struct Params<'a> {
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        arguments: Option<Json>,
+    }
+    #[derive(Deserialize)]
+    struct Reply {
+        output: Option<Json>,
+    }
+    let arguments = Some(arguments).filter(|arguments| arguments.text() != "null");
+    let reply: Reply = host::request_as("tools/call", Params { name, arguments })?;
+    reply.output.map_or_else(|| Json::new(()), Ok)
 }
 
 /// Lists tools, the best for a query first: `{"tools": [...]}`.
 pub fn tools(query: impl Text) -> Result<Value> {
-    host::request_value("tools/list", json!({ "query": query.text() }))
+    host::request("tools/list", json!({ "query": query.text() }))
 }
 
 /// Writes to the log, at a [`Level`](crate::Level) or its name.
@@ -29,7 +45,7 @@ pub fn log(level: impl LogLevel, message: impl Display) -> Result<()> {
 }
 
 fn log_text(level: String, message: String) -> Result<()> {
-    host::notify("log", json!({ "level": level, "message": message }))
+    host::notify("log", &json!({ "level": level, "message": message }).to_string())
 }
 
 /// Reports progress. `total` and `message` may be `None`.
@@ -38,7 +54,7 @@ pub fn progress(current: impl Amount, total: impl Amount, message: impl Text) ->
 }
 
 fn progress_values(current: f64, total: Option<f64>, message: Option<String>) -> Result<()> {
-    host::notify("progress", json!({ "current": current, "total": total, "message": message }))
+    host::notify("progress", &json!({ "current": current, "total": total, "message": message }).to_string())
 }
 
 /// Asks the user to fill in a form, given as JSON Schema; gives what was filled in. Declining is an error.
@@ -48,7 +64,7 @@ pub fn ask(message: &str, schema: impl Serialize) -> Result<Value> {
 
 fn ask_value(message: &str, schema: Value) -> Result<Value> {
     let params = json!({ "message": message, "requestedSchema": schema });
-    let mut reply = host::request_value("elicitation/create", params)?;
+    let mut reply = host::request("elicitation/create", params)?;
     match reply["action"].as_str() {
         Some("accept") => Ok(reply["content"].take()),
         action => Err(Error::new(format!("The user did not answer ({})", action.unwrap_or("no action")))),
@@ -58,7 +74,7 @@ fn ask_value(message: &str, schema: Value) -> Result<Value> {
 /// Asks the client's model; gives its text.
 pub fn sample(prompt: &str) -> Result<String> {
     let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
-    let reply = host::request_value("sampling/createMessage", json!({ "messages": [message], "maxTokens": 1024 }))?;
+    let reply = host::request("sampling/createMessage", json!({ "messages": [message], "maxTokens": 1024 }))?;
     let blocks = match &reply["content"] {
         Value::Array(blocks) => blocks.iter().collect(),
         block => vec![block],

@@ -5,12 +5,16 @@ use std::{fmt::Display, io::Read};
 use serde::{de::DeserializeOwned, Serialize};
 use serde_json::Value;
 
-use crate::host;
+use crate::{
+    host,
+    reader::{self, Fault},
+    Json,
+};
 
 /// How a call ends, as the message for the server.
 pub enum Reply {
     /// A value, serialised.
-    Value(serde_json::Result<Value>),
+    Value(serde_json::Result<Json>),
     /// A failure, in the tool's words.
     Failure(String),
 }
@@ -23,7 +27,7 @@ impl<T: Serialize, E: Display> Returned<Result<T, E>> {
     /// The value, or the error's text.
     pub fn reply(self) -> Reply {
         match self.0 {
-            Ok(value) => Reply::Value(serde_json::to_value(value)),
+            Ok(value) => Reply::Value(Json::write(&value)),
             Err(error) => Reply::Failure(error.to_string()),
         }
     }
@@ -37,13 +41,13 @@ pub trait ReturnedValue {
 
 impl<T: Serialize> ReturnedValue for Returned<T> {
     fn reply(self) -> Reply {
-        Reply::Value(serde_json::to_value(self.0))
+        Reply::Value(Json::write(&self.0))
     }
 }
 
 /// Reads the arguments, runs the function, and sends what came of it.
 pub fn run<A: DeserializeOwned>(function: impl FnOnce(A) -> Reply) {
-    let arguments = input().and_then(|value| A::deserialize(value).map_err(unfit));
+    let arguments = input().and_then(|text| reader::read(&text).map_err(unfit));
     finish(match arguments {
         Ok(arguments) => function(arguments),
         Err(message) => Reply::Failure(message),
@@ -52,7 +56,7 @@ pub fn run<A: DeserializeOwned>(function: impl FnOnce(A) -> Reply) {
 
 fn finish(reply: Reply) {
     let sent = match reply {
-        Reply::Value(Ok(value)) => host::notify("tool/return", value),
+        Reply::Value(Ok(value)) => host::notify("tool/return", value.text()),
         Reply::Value(Err(error)) => fail(format!("The result cannot be written as JSON: {error}")),
         Reply::Failure(message) => fail(message),
     };
@@ -63,16 +67,15 @@ fn finish(reply: Reply) {
 }
 
 fn fail(message: String) -> crate::Result<()> {
-    host::notify("tool/fail", Value::String(message))
+    host::notify("tool/fail", &Value::String(message).to_string())
 }
 
-fn input() -> Result<Value, String> {
+fn input() -> Result<String, String> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| format!("The arguments cannot be read: {error}"))?;
-    let text = if text.trim().is_empty() { "{}" } else { &text };
-    serde_json::from_str(text).map_err(unfit)
+    Ok(if text.trim().is_empty() { "{}".to_owned() } else { text })
 }
 
-fn unfit(error: serde_json::Error) -> String {
-    format!("The arguments do not fit the function: {error}")
+fn unfit(fault: Fault) -> String {
+    format!("The arguments do not fit the function: {fault}")
 }

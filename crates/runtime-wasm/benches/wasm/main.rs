@@ -31,7 +31,7 @@ fn main() {
 
 const REGEX: &str = r#"use std::collections::BTreeMap;
 fn main() {
-    let input: skillz_json::Value = serde_json::from_reader(std::io::stdin()).unwrap();
+    let input: serde_json::Value = serde_json::from_reader(std::io::stdin()).unwrap();
     let words = regex::Regex::new(r"\w+").unwrap();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for word in words.find_iter(input["text"].as_str().unwrap_or("")) { *counts.entry(word.as_str()).or_default() += 1; }

@@ -33,9 +33,9 @@ use super::{
 
 /// Sets kept; those unused for longest go first. One takes some 30 to 100 MB.
 const MAX_SETS: usize = 40;
-/// Compiler options that dependencies and tools have in common. A guest looks at each turn of a loop whether it shall
-/// yield; unrolled eight times, tight loops run two to four times faster, for one per cent more code.
-pub(crate) const CODE_OPTIONS: [&str; 2] = ["-Ctarget-feature=+simd128", "-Cllvm-args=-unroll-count=8"];
+/// Compiler options that dependencies and tools have in common. Nothing that tells LLVM how to work belongs here: it holds
+/// for code of every kind, and some of that never ends then.
+pub(crate) const CODE_OPTIONS: [&str; 1] = ["-Ctarget-feature=+simd128"];
 
 /// A built set: what rustc needs to know of it.
 #[derive(Debug, Default)]
@@ -201,7 +201,7 @@ impl CrateStore {
         }
         ToolError::failed("A dependency does not compile for WebAssembly").with_output(text).with_hint(
             "Crates that need C code, threads, sockets or an async runtime's network do not work here: leave out such \
-             features (for example `default-features`), choose another crate, or write a script tool",
+             features (`name[default-features=false]`), choose another crate, or write a script tool",
         )
     }
 

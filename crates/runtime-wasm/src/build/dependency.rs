@@ -1,4 +1,5 @@
-//! Dependencies of a Rust tool: `name`, `name@1.2`, `name@1.2[feature,feature]`, and nothing else.
+//! Dependencies of a Rust tool: `name`, `name@1.2`, `name@1.2[feature,feature]`, and nothing else. Among the features
+//! `default-features=false` says what it says to Cargo.
 
 use std::fmt::Write;
 
@@ -10,7 +11,11 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) version: Option<String>,
     pub(crate) features: Vec<String>,
+    pub(crate) has_defaults: bool,
 }
+
+/// Stands among the features of a crate whose default ones are not wanted.
+const NO_DEFAULTS: &str = "default-features=false";
 
 /// Reads a list of dependencies; lists every fault at once. Sorted by name, so that equal sets are equal.
 pub(crate) fn parse(texts: &[String]) -> Result<Vec<Dependency>, ToolError> {
@@ -62,13 +67,15 @@ fn parse_one(text: &str) -> Result<Dependency, &'static str> {
         return Err("has no valid version after `@`, such as `1`, `1.2` or `1.2.3`");
     }
     let features: Vec<&str> = features.split(',').map(str::trim).filter(|feature| !feature.is_empty()).collect();
+    let (no_defaults, features): (Vec<&str>, Vec<&str>) = features.into_iter().partition(|feature| *feature == NO_DEFAULTS);
     if !features.iter().all(|feature| is_feature(feature)) {
         return Err("has a feature with characters that features cannot have");
     }
     let mut features: Vec<String> = features.into_iter().map(str::to_owned).collect();
     features.sort();
     features.dedup();
-    Ok(Dependency { name: name.to_owned(), version: version.map(str::to_owned), features })
+    let version = version.map(str::to_owned);
+    Ok(Dependency { name: name.to_owned(), version, features, has_defaults: no_defaults.is_empty() })
 }
 
 fn is_name(name: &str) -> bool {
@@ -101,10 +108,12 @@ mod tests {
             ("serde@=1.0.2[ rc , derive ,rc]", "serde", Some("=1.0.2"), "derive,rc"),
             ("serde_json[preserve_order]", "serde_json", None, "preserve_order"),
             (" tokio@1 ", "tokio", Some("1"), ""),
+            ("image@0.25[default-features=false, png]", "image", Some("0.25"), "png"),
         ] {
             let dependency = parse_one(text).expect(text);
             assert_eq!((dependency.name.as_str(), dependency.version.as_deref()), (name, version), "{text}");
             assert_eq!(dependency.features.join(","), features, "{text}");
+            assert_eq!(dependency.has_defaults, !text.contains("default-features=false"), "{text}");
         }
     }
 
@@ -127,6 +136,7 @@ mod tests {
             "regex = \"1\"",
             "regex@1\"\npath=\"/\"",
             "regex[a\"]",
+            "regex[default-features=true]",
             "--config",
             "é",
             "regex@>=1,<2",

@@ -35,7 +35,7 @@ impl DependencySet {
         if self.guest {
             for (name, features) in [("serde", vec!["derive".to_owned()]), ("serde_json", Vec::new())] {
                 if !all.iter().any(|dependency| dependency.name == name) {
-                    all.push(Dependency { name: name.to_owned(), version: Some("1".to_owned()), features });
+                    all.push(Dependency { name: name.to_owned(), version: Some("1".to_owned()), features, has_defaults: true });
                 }
             }
         }
@@ -49,10 +49,12 @@ impl DependencySet {
              [[bin]]\nname = \"{PACKAGE}\"\npath = \"main.rs\"\n\n\
              [profile.release]\nopt-level = 3\ndebug = false\nincremental = false\n\n[dependencies]\n"
         );
-        for Dependency { name, version, features } in self.all() {
+        for Dependency { name, version, features, has_defaults } in self.all() {
             let version = version.unwrap_or_else(|| "*".to_owned());
             let features: Vec<String> = features.iter().map(|feature| format!("\"{feature}\"")).collect();
-            let _ = writeln!(text, "{name} = {{ version = \"{version}\", features = [{}] }}", features.join(", "));
+            let features = features.join(", ");
+            let defaults = if has_defaults { "" } else { "default-features = false, " };
+            let _ = writeln!(text, "{name} = {{ version = \"{version}\", {defaults}features = [{features}] }}");
         }
         if self.guest {
             // A TOML literal string takes every character of a path but the quote.

@@ -1,4 +1,5 @@
-//! The threads on which guests run, apart from those of the protocol: a loop in a guest delays no message.
+//! The threads on which guests run, apart from those of the protocol: a loop in a guest delays no message by more than
+//! its first slice.
 
 use std::{
     future::Future,

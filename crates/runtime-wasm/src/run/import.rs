@@ -99,7 +99,8 @@ fn read(caller: &mut Caller<'_, Guest>, pointer: u32, length: u32) -> wasmtime::
     if !is_result && bytes.len() > MAX_MESSAGE {
         return Ok(Err(failure(-32600, &format!("The message is longer than {MAX_MESSAGE} bytes"))));
     }
-    Ok(serde_json::from_slice(bytes).map_err(|error| failure(-32700, &format!("The message is not valid: {error}"))))
+    let text = String::from_utf8_lossy(bytes);
+    Ok(serde_json::from_str(&text).map_err(|error| failure(-32700, &format!("The message is not valid: {error}"))))
 }
 
 /// Carries out one message and gives the reply's bytes.

@@ -14,7 +14,10 @@ mod output;
 mod ticker;
 mod wasi;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use skillz_tool::{Host, ToolCall, ToolError, ToolOutcome};
 
@@ -44,7 +47,7 @@ impl Runner {
             threads: Arc::clone(&threads),
             engines: Engines::new(Arc::clone(&ticker)),
         });
-        Self { caller: Caller { threads, ticker, modules: Arc::new(modules), http: Arc::default() } }
+        Self { caller: Caller { threads, ticker, modules: Arc::new(modules), http: Arc::default(), turn: Mutex::default() } }
     }
 
     /// Starts threads and engine.

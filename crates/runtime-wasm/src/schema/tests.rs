@@ -27,7 +27,7 @@ fn a_signature_makes_a_closed_object() {
         "type": "object",
         "properties": {
             "text": {"type": "string", "description": "The text to count in."},
-            "limit": {"type": ["integer", "null"], "minimum": 0},
+            "limit": {"type": ["integer", "null"], "minimum": 0, "maximum": u32::MAX},
             "deep": {"type": "boolean"},
         },
         "required": ["text"],
@@ -53,24 +53,36 @@ fn programs_without_the_attribute_say_nothing() {
 fn types_of_the_standard_library() {
     for (kind, expected) in [
         ("&str", json!({"type": "string"})),
-        ("i64", json!({"type": "integer"})),
-        ("usize", json!({"type": "integer", "minimum": 0})),
+        ("i64", whole(i64::MIN, i64::MAX.unsigned_abs())),
+        ("u64", whole(0, u64::MAX)),
+        ("i8", whole(-128, 127)),
+        ("usize", whole(0, u32::MAX.into())),
+        ("isize", whole(i32::MIN.into(), 2_147_483_647)),
+        ("NonZeroU16", whole(1, 65_535)),
+        ("std::num::NonZeroI16", whole(-32_768, 32_767)),
+        ("Option<Box<i16>>", json!({"type": ["integer", "null"], "minimum": -32_768, "maximum": 32_767})),
+        ("Vec<Option<u16>>", json!({"type": "array", "items": {"type": ["integer", "null"], "minimum": 0, "maximum": 65_535}})),
         ("f64", json!({"type": "number"})),
         ("Vec<String>", json!({"type": "array", "items": {"type": "string"}})),
         ("&[f32]", json!({"type": "array", "items": {"type": "number"}})),
-        ("[u8; 3]", json!({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 3, "maxItems": 3})),
+        ("[u8; 3]", json!({"type": "array", "items": whole(0, 255), "minItems": 3, "maxItems": 3})),
         (
             "(String, bool)",
             json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "boolean"}], "items": false, "minItems": 2, "maxItems": 2}),
         ),
-        ("std::collections::HashMap<String, i32>", json!({"type": "object", "additionalProperties": {"type": "integer"}})),
+        (
+            "std::collections::HashMap<String, i32>",
+            json!({"type": "object", "additionalProperties": whole(i32::MIN.into(), 2_147_483_647)}),
+        ),
         (
             "BTreeMap<String, Vec<bool>>",
             json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "boolean"}}}),
         ),
-        ("skillz_json::Value", json!({})),
-        ("skillz_json::Map<String, Value>", json!({"type": "object", "additionalProperties": {}})),
-        ("Option<Vec<u8>>", json!({"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}})),
+        ("serde_json::Value", json!({})),
+        ("skillz::Json", json!({})),
+        ("Vec<Json>", json!({"type": "array", "items": {}})),
+        ("serde_json::Map<String, Value>", json!({"type": "object", "additionalProperties": {}})),
+        ("Option<Vec<u8>>", json!({"type": ["array", "null"], "items": whole(0, 255)})),
         ("Option<Value>", json!({})),
         ("Box<String>", json!({"type": "string"})),
         ("chrono::NaiveDate", json!({})),
@@ -103,7 +115,7 @@ fn structs_follow_serde() {
         "type": "object",
         "properties": {
             "streetName": {"type": "string", "description": "The street."},
-            "no": {"type": "integer", "minimum": 0},
+            "no": whole(0, 65_535),
             "town": {"type": "string"},
             "note": {"type": ["string", "null"]},
             "extra": {"type": "boolean"},
@@ -129,7 +141,7 @@ fn enums_follow_serde() {
             "Nothing, Some(u8), Two { a: bool }",
             json!({"anyOf": [
                 {"const": "Nothing"},
-                {"type": "object", "properties": {"Some": {"type": "integer", "minimum": 0}}, "required": ["Some"], "additionalProperties": false},
+                {"type": "object", "properties": {"Some": whole(0, 255)}, "required": ["Some"], "additionalProperties": false},
                 {"type": "object", "properties": {"Two": {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"], "additionalProperties": false}}, "required": ["Two"], "additionalProperties": false},
             ]}),
         ),
@@ -146,8 +158,51 @@ fn enums_follow_serde() {
         let definitions = format!("#[derive(Deserialize)] {attributes} enum Choice {{ {variants} }}");
         assert_eq!(of_type("Choice", &definitions), expected, "{variants}");
     }
-    let optional = of_type("Option<Choice>", "#[derive(Deserialize)] enum Choice { A }");
-    assert_eq!(optional, json!({"anyOf": [{"type": "string", "enum": ["A"]}, {"type": "null"}]}));
+}
+
+#[test]
+fn what_may_be_null_still_names_what_it_may_be() {
+    let definitions = "#[derive(Deserialize)] /// How.\nenum Choice { A, B }
+        #[derive(Deserialize)] enum Mixed { A, B(u8) }
+        #[derive(Deserialize)] struct Point { x: u8 }
+        #[derive(Deserialize)] struct Tree { next: Option<Box<Tree>> }";
+    let choice = json!({"type": ["string", "null"], "enum": ["A", "B", null], "description": "How."});
+    let byte = whole(0, 255);
+    for (kind, expected) in [
+        ("Option<Choice>", choice.clone()),
+        ("Option<Option<Choice>>", choice.clone()),
+        ("Option<Box<Choice>>", choice.clone()),
+        ("Vec<Option<Choice>>", json!({"type": "array", "items": choice})),
+        (
+            "Option<Mixed>",
+            json!({"anyOf": [
+                {"const": "A"},
+                {"type": "object", "properties": {"B": byte}, "required": ["B"], "additionalProperties": false},
+                {"type": "null"},
+            ]}),
+        ),
+        (
+            "Option<Point>",
+            json!({"type": ["object", "null"], "properties": {"x": byte}, "required": ["x"], "additionalProperties": false}),
+        ),
+        ("Option<bool>", json!({"type": ["boolean", "null"]})),
+        ("Option<()>", json!({"type": "null"})),
+        ("Option<Tree>", json!({"anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}]})),
+    ] {
+        assert_eq!(of_type(kind, definitions), expected, "{kind}");
+    }
+}
+
+/// A whole number between two bounds.
+fn whole(minimum: i64, maximum: u64) -> Value {
+    json!({"type": "integer", "minimum": minimum, "maximum": maximum})
+}
+
+#[test]
+fn bounds_of_128_bits_are_there() {
+    let schema = of_type("i128", "");
+    assert!(schema["minimum"].as_f64() < Some(-1.7e38) && schema["maximum"].as_f64() > Some(1.7e38), "{schema}");
+    assert!(of_type("u128", "")["maximum"].as_f64() > Some(3.4e38));
 }
 
 #[test]
@@ -168,7 +223,7 @@ fn a_result_has_a_schema_where_it_is_a_known_struct() {
     let schema = of_tool(&code(counts, "Result<Counts, String>")).output.unwrap();
     let expected = json!({
         "type": "object",
-        "properties": {"words": {"type": "integer", "minimum": 0}, "first": {"type": ["string", "null"]}, "last": {"type": ["string", "null"]}},
+        "properties": {"words": whole(0, u32::MAX.into()), "first": {"type": ["string", "null"]}, "last": {"type": ["string", "null"]}},
         "required": ["words", "last"],
         "additionalProperties": false,
     });

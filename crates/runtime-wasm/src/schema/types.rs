@@ -97,12 +97,7 @@ impl<'a> Reader<'a> {
             ("char", []) => json!({"type": "string", "minLength": 1, "maxLength": 1}),
             ("bool", []) => json!({"type": "boolean"}),
             ("f32" | "f64", []) => json!({"type": "number"}),
-            ("i8" | "i16" | "i32" | "i64" | "i128" | "isize", []) => json!({"type": "integer"}),
-            ("u8" | "u16" | "u32" | "u64" | "u128" | "usize", []) => json!({"type": "integer", "minimum": 0}),
-            ("NonZeroU8" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64" | "NonZeroUsize", []) => {
-                json!({"type": "integer", "minimum": 1})
-            }
-            ("Value", []) => Value::Object(Map::new()),
+            ("Value" | "Json" | "RawValue", []) => Value::Object(Map::new()),
             ("Map", []) => json!({"type": "object"}),
             ("Map", [_, value]) | ("HashMap" | "BTreeMap" | "IndexMap", [_, value, ..]) => {
                 json!({"type": "object", "additionalProperties": self.schema(value)})
@@ -112,6 +107,7 @@ impl<'a> Reader<'a> {
                 json!({"type": "array", "items": self.schema(item)})
             }
             ("Box" | "Rc" | "Arc" | "Cow" | "Cell" | "RefCell" | "Mutex", [inner]) => self.schema(inner),
+            (name, []) => integer(name).unwrap_or_else(|| self.anything()),
             _ => self.anything(),
         }
     }
@@ -135,22 +131,47 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The schema of a type that counts, with its bounds. A `usize` has 32 bits where tools run.
+fn integer(name: &str) -> Option<Value> {
+    let non_zero = name.strip_prefix("NonZero").map(str::to_ascii_lowercase);
+    let (lowest, highest) = match non_zero.as_deref().unwrap_or(name) {
+        "i8" => (i8::MIN.into(), i8::MAX.unsigned_abs().into()),
+        "i16" => (i16::MIN.into(), i16::MAX.unsigned_abs().into()),
+        "i32" | "isize" => (i32::MIN.into(), i32::MAX.unsigned_abs().into()),
+        "i64" => (i64::MIN.into(), i64::MAX.unsigned_abs().into()),
+        "i128" => (i128::MIN, i128::MAX.unsigned_abs()),
+        "u8" => (0, u8::MAX.into()),
+        "u16" => (0, u16::MAX.into()),
+        "u32" | "usize" => (0, u32::MAX.into()),
+        "u64" => (0, u64::MAX.into()),
+        "u128" => (0, u128::MAX),
+        _ => return None,
+    };
+    let lowest = if lowest == 0 && non_zero.is_some() { 1 } else { lowest };
+    // As text, which holds every digit of 128 bits.
+    serde_json::from_str(&format!(r#"{{"type": "integer", "minimum": {lowest}, "maximum": {highest}}}"#)).ok()
+}
+
 /// A schema that takes `null` too.
 pub(crate) fn nullable(schema: Value) -> Value {
-    let Some(object) = schema.as_object() else { return schema };
+    let Value::Object(mut object) = schema else { return schema };
     if object.is_empty() {
-        return schema;
+        return Value::Object(object);
     }
-    // An `enum` lists its values, so that `null` would have to be among them.
-    let simple = object.get("type").filter(|kind| kind.is_string() && !object.contains_key("enum"));
-    match simple.cloned() {
-        Some(kind) => {
-            let mut object = object.clone();
+    match object.get("type").cloned() {
+        Some(kind) if kind.as_str().is_some_and(|kind| kind != "null") => {
             object.insert("type".to_owned(), json!([kind, "null"]));
-            Value::Object(object)
+            if let Some(Value::Array(values)) = object.get_mut("enum") {
+                values.push(Value::Null);
+            }
         }
-        None => json!({"anyOf": [schema, {"type": "null"}]}),
+        Some(_) => {}
+        None => match object.get_mut("anyOf") {
+            Some(Value::Array(alternatives)) => alternatives.push(json!({"type": "null"})),
+            _ => return json!({"anyOf": [object, {"type": "null"}]}),
+        },
     }
+    Value::Object(object)
 }
 
 /// An array of as many items as there are schemas.
