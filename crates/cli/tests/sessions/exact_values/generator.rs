@@ -208,7 +208,8 @@ impl Random {
             1 => self.one_of(INTEGERS),
             2 => self.one_of(LARGE_INTEGERS),
             _ => {
-                let length = 16 + self.below(if self.below(3) == 0 { 4_284 } else { 30 });
+                let most = if self.below(3) == 0 { 4_284 } else { 30 };
+                let length = 16 + self.below(most);
                 format!("{sign}{}", self.digits(length))
             }
         }

@@ -108,13 +108,22 @@ pub(super) struct World<'a> {
     stateless: TestServer,
     http: HttpServer,
     next_id: u32,
+    /// Why tools could not be made.
+    pub(super) unmade: Vec<String>,
 }
 
 impl<'a> World<'a> {
     pub(super) fn new(home: &'a Home) -> Self {
         let mut client = server(home);
-        client.value("build_tool", echo_module("copy"));
-        client.value("build_tool", json!({"name": "rust", "description": "Gives back its arguments.", "code": RUST}));
+        let mut unmade = Vec::new();
+        let mut make = |maker: &str, arguments: Value| {
+            let answer = client.call(maker, arguments);
+            if answer["isError"] == json!(true) {
+                unmade.push(answer["content"][0]["text"].as_str().unwrap_or_default().to_owned());
+            }
+        };
+        make("build_tool", echo_module("copy"));
+        make("build_tool", json!({"name": "rust", "description": "Gives back its arguments.", "code": RUST}));
         let script = |name: &str, interpreter: &str, code: &str, more: Value| {
             let mut arguments = bash_tool(name, code);
             arguments["interpreter"] = json!(interpreter);
@@ -132,24 +141,25 @@ impl<'a> World<'a> {
             script("bash", "bash", "cat", json!({"protocol": "json"})),
             script("javascript", "node", "export function run({ value }) { return { value }; }", json!({})),
         ] {
-            client.value("register_script", arguments);
+            make("register_script", arguments);
         }
         let steps =
             json!([{"tool": "bash", "args": {"value": "$input.value"}}, {"tool": "copy", "args": {"value": "$prev.value"}}]);
         let schema = json!({"type": "object", "properties": {"value": {}}});
-        client.value(
+        make(
             "pipeline",
             json!({"action": "create", "name": "line", "description": "Two echoes.", "steps": steps, "input_schema": schema}),
         );
         let mirror = home.root().join("mirror.py");
         std::fs::write(&mirror, MIRROR).unwrap();
-        client.value("import_mcp", json!({"name": "mirror", "command": "python3", "args": [mirror], "sandbox": false}));
+        make("import_mcp", json!({"name": "mirror", "command": "python3", "args": [mirror], "sandbox": false}));
         let mut world = Self {
             home,
             client,
             stateless: Run::new(skillz(), home).connect(Era::Stateless),
             http: HttpServer::start(home),
             next_id: 1_000_000,
+            unmade,
         };
         world.wait_for_mirror();
         world
