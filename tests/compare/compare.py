@@ -10,8 +10,16 @@ import time
 from pathlib import Path
 
 ROUNDS = 400
-FUNCTION = "def count_words(text: str) -> dict:\n    return {'words': len(text.split())}\n"
+# The first calls of each are not counted.
+WARM_UP = 20
+# The imports are what tools have that people write: they make a process heavy to copy.
+FUNCTION = """import asyncio, decimal, http.client, json, logging
+
+def NAME(text: str) -> dict:
+    return {'words': len(text.split())}
+"""
 JAVASCRIPT = "export function run({ message }) { return `Echo: ${message}`; }"
+ECHO = Path(__file__).resolve().parents[2] / "crates" / "cli" / "tests" / "sessions" / "echo.wat"
 
 
 class Server:
@@ -39,9 +47,9 @@ class Server:
                     sys.exit(f"{method}: {message}")
                 return message["result"]
 
-    def time(self, name, arguments):
+    def time(self, method, params):
         start = time.perf_counter()
-        self.request("tools/call", {"name": name, "arguments": arguments})
+        self.request(method, params)
         return (time.perf_counter() - start) * 1000
 
     def close(self):
@@ -49,36 +57,73 @@ class Server:
         self.process.wait()
 
 
-def compare(title, skillz, other):
+def call(server, name, arguments):
+    return server, "tools/call", {"name": name, "arguments": arguments}
+
+
+def medians(ours, other, pause=0.0):
     """Times both in turn, so that whatever else the machine does falls on both alike."""
     times = ([], [])
-    for turn in range(ROUNDS):
-        for list_of_times, (server, name, arguments) in zip(times, (skillz, other)):
-            took = server.time(name, arguments)
-            if turn >= 20:
+    for turn in range(ROUNDS if pause == 0 else ROUNDS // 4):
+        for list_of_times, (server, method, params) in zip(times, (ours, other)):
+            time.sleep(pause)
+            took = server.time(method, params)
+            if turn >= WARM_UP:
                 list_of_times.append(took)
-    mine, theirs = (statistics.median(list_of_times) for list_of_times in times)
-    print(f"| {title} | {mine:.2f} ms | {theirs:.2f} ms | {mine / theirs:.2f} |")
+    return [statistics.median(list_of_times) for list_of_times in times]
+
+
+class Table:
+    """Prints rows and remembers whether every promise was kept."""
+
+    def __init__(self):
+        self.broken = []
+        print("| warm call | Skillz | beside it | ratio | promised |\n|---|---|---|---|---|", flush=True)
+
+    def row(self, title, ours, other, pause=0.0, most=None, added=None):
+        """`most` bounds the ratio, `added` the milliseconds on top of the other."""
+        mine, theirs = medians(ours, other, pause)
+        kept = (most is None or mine <= most * theirs) and (added is None or mine <= theirs + added)
+        promised = f"at most {most}" if most else f"at most {added} ms more" if added else ""
+        if not kept:
+            self.broken.append(title)
+        print(f"| {title} | {mine:.2f} ms | {theirs:.2f} ms | {mine / theirs:.2f} | {promised}{'' if kept else ', NOT KEPT'} |", flush=True)
+
+
+def tools(skillz):
+    python = FUNCTION.replace("NAME", "run")
+    register = "register_script", {"description": "Compared"}
+    for maker, arguments in (
+        (register, {"name": "each_alone", "code": python, "interpreter": "python3", "isolation": "call"}),
+        (register, {"name": "all_in_one", "code": python, "interpreter": "python3", "isolation": "worker"}),
+        (register, {"name": "echo_text", "code": JAVASCRIPT, "interpreter": "node"}),
+        (("build_tool", {"description": "Compared"}), {"name": "copy", "wat": ECHO.read_text()}),
+    ):
+        skillz.request("tools/call", {"name": maker[0], "arguments": maker[1] | arguments})
 
 
 def main():
     binary, others = sys.argv[1], Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as home:
         skillz = Server([binary], {"SKILLZ_HOME": home})
-        for name, code, interpreter in (("count_words", FUNCTION.replace("count_words", "run"), "python3"),
-                                        ("echo_text", JAVASCRIPT, "node")):
-            skillz.request("tools/call", {"name": "register_script", "arguments": {
-                "name": name, "description": "Compared", "code": code, "interpreter": interpreter}})
+        tools(skillz)
         program = Path(home) / "fast.py"
-        program.write_text(f"from fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool\n{FUNCTION}\nmcp.run(show_banner=False)\n")
+        served = FUNCTION.replace("def NAME", "@mcp.tool\ndef count_words")
+        program.write_text(f"from fastmcp import FastMCP\nmcp = FastMCP('x')\n{served}\nmcp.run(show_banner=False)\n")
         fast = Server([others / "python/bin/python", program])
         everything = Server(["node", others / "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js", "stdio"])
-        print("| warm call | Skillz | beside it | ratio |\n|---|---|---|---|")
-        compare("Python function, beside FastMCP", (skillz, "count_words", {"text": "a b c"}), (fast, "count_words", {"text": "a b c"}))
-        compare("JavaScript function, beside server-everything's `echo`", (skillz, "echo_text", {"message": "a"}),
-                (everything, "echo", {"message": "a"}))
+        table, words = Table(), {"text": "a b c"}
+        theirs = call(fast, "count_words", words)
+        table.row("Python function, isolation `call`, beside FastMCP", call(skillz, "each_alone", words), theirs, most=1.3)
+        table.row("the same, calls 30 ms apart", call(skillz, "each_alone", words), theirs, pause=0.03, most=1.0)
+        table.row("Python function, isolation `worker`, beside FastMCP", call(skillz, "all_in_one", words), theirs, most=0.3)
+        table.row("WASM tool, beside a ping", call(skillz, "copy", {"n": 1}), (skillz, "ping", {}), added=0.1)
+        table.row("JavaScript function, beside server-everything's `echo`", call(skillz, "echo_text", {"message": "a"}),
+                  call(everything, "echo", {"message": "a"}))
         for server in (skillz, fast, everything):
             server.close()
+    if table.broken:
+        sys.exit(f"not kept: {', '.join(table.broken)}")
 
 
 if __name__ == "__main__":

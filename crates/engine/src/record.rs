@@ -126,7 +126,6 @@ fn first_sentence(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use skillz_json::json;
 
     use super::*;
 

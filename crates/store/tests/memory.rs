@@ -210,7 +210,7 @@ async fn updates_at_once_lose_nothing() {
     for number in 0..120 {
         let memory = memories[number % memories.len()].clone();
         tasks.push(tokio::spawn(async move {
-            memory.update("t", "shared", &object(json!({format!("m{number}"): number})), None).await.unwrap();
+            memory.update("t", "shared", &object(json!({(format!("m{number}")): number})), None).await.unwrap();
         }));
     }
     for task in tasks {

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant},
 };
@@ -307,12 +307,13 @@ impl TestServer {
 
     /// The next message that comes; `None` after `patience`, or once the server has closed its stdout.
     pub fn next_message(&mut self, patience: Duration) -> Option<Value> {
-        match self.incoming.recv_timeout(patience) {
-            Ok(line) => Some(
-                serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout carried what is no JSON ({error}): {line}")),
-            ),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        let line = self.next_line(patience)?;
+        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout carried what is no JSON ({error}): {line}")))
+    }
+
+    /// The same as the text that came.
+    pub fn next_line(&mut self, patience: Duration) -> Option<String> {
+        self.incoming.recv_timeout(patience).ok()
     }
 
     /// Messages that came and that nobody waited for, as of now.

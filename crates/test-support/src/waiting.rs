@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use crate::DEADLINE;
 
@@ -21,7 +21,7 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// The lines of an output as JSON, as they come; a line that is none fails whoever waits for the next one.
-pub fn json_lines(output: impl Read + Send + 'static) -> Receiver<Value> {
+pub fn json_lines<T: DeserializeOwned + Send + 'static>(output: impl Read + Send + 'static) -> Receiver<T> {
     let (sender, lines) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(output).lines() {

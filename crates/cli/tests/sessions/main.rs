@@ -15,6 +15,7 @@ mod arguments;
 mod commands;
 mod crash;
 mod doctor;
+mod exact_values;
 mod fuzz;
 mod http;
 mod importing;

@@ -14,10 +14,12 @@
     }
   }
 
+  // Node has `toWellFormed` from version 20 on.
+  const wellFormed = (text) => text.toWellFormed?.() ?? text.replace(/\p{Surrogate}/gu, "\ufffd");
   // JSON has no lone surrogates, large integers, maps, sets or errors.
   function replace(key, value) {
     switch (typeof value) {
-      case "string": return value.toWellFormed();
+      case "string": return wellFormed(value);
       case "bigint": return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
       case "object":
         if (value instanceof Map) return Object.fromEntries(value);
@@ -101,7 +103,7 @@
     return [text, ...values.slice(next)];
   };
   let indent = "";
-  const write = (text) => nativePrint((text.split("\n").map((line) => indent + line).join("\n") + "\n").toWellFormed());
+  const write = (text) => nativePrint(wellFormed(text.split("\n").map((line) => indent + line).join("\n") + "\n"));
   const print = (...values) => write(substitute(values).map(show).join(" "));
 
   // Rows are what an array or an object holds, columns what the rows hold.
@@ -159,8 +161,8 @@
   }
 
   const describe = (error) => error instanceof Error
-    ? [`${error.name}: ${error.message}`.toWellFormed(), String(error.stack ?? "").toWellFormed()]
-    : [`Uncaught ${show(error)}`.toWellFormed(), ""];
+    ? [wellFormed(`${error.name}: ${error.message}`), wellFormed(String(error.stack ?? ""))]
+    : [wellFormed(`Uncaught ${show(error)}`), ""];
   // Calls that nobody awaited are awaited in the result.
   const whole = async (value) => Array.isArray(value) ? Promise.all(value) : value;
 
