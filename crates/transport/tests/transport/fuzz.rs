@@ -21,7 +21,7 @@ fn damaged_lines_end_no_session() {
         let serving = Box::pin(serve_pipes(Echo::default(), server_input, server_output, CancellationToken::new()));
         runtime.block_on(serving).expect("the threads start");
     });
-    let answers = json_lines(output);
+    let answers = json_lines::<serde_json::Value>(output);
     let mut damage = Damage::of_this_moment();
     let mut send = |bytes: &[u8]| {
         input.write_all(bytes).expect("the server reads");
