@@ -12,7 +12,6 @@ import select
 import signal
 
 import _skillz_random as randomness
-import _skillz_values as values
 
 AHEAD = 2
 READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
@@ -98,6 +97,8 @@ class Child:
                 os.close(self._turn)
                 os.close(self.done)
                 serve(turn_read, done_write)
+            except BrokenPipeError:
+                pass  # The parent has gone, and with it the worker.
             except BaseException:
                 import traceback
 
@@ -131,7 +132,6 @@ class Parent:
         before = temporary_state() if is_confined else None
         self._wall.adopt_strays()
         self._reseeding = randomness.Reseeding()
-        values.to_json(json.loads(b'{"a":[1.5]}'))
         self._woken, wake = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(wake, False)
@@ -217,6 +217,7 @@ class Parent:
         self._wall.adopt_strays()
         self._wall.raise_it()
         self._reseeding.in_fork()
+        self._caller.warm_up()
         if not os.read(turn, 1):
             os._exit(0)
         os.close(turn)
