@@ -47,7 +47,7 @@ class Channel {
   }
 
   send(message) {
-    this.write(JSON.stringify(message, writable) + "\n");
+    this.write(toJson(message) + "\n");
   }
 
   notify(method, params) {
@@ -109,15 +109,62 @@ class Channel {
   }
 }
 
-// What JSON leaves out although it means something.
-function writable(_key, value) {
-  if (typeof value === "bigint") {
-    const number = Number(value);
-    return Number.isSafeInteger(number) ? number : String(value);
+// A value as JSON text, digits of a BigInt and all. `notes` takes the places of numbers that JSON does not have.
+function toJson(value, notes = [], place = "result", depth = 0) {
+  if (value === undefined || value === null) return "null";
+  switch (typeof value) {
+    case "string": return JSON.stringify(value.toWellFormed?.() ?? value.replace(LONE, "\ufffd"));
+    case "boolean": return String(value);
+    case "bigint": return String(value);
+    case "number":
+      if (Number.isFinite(value)) return JSON.stringify(value);
+      notes.push(place);
+      return "null";
+    case "function":
+    case "symbol": throw new TypeError(`${place} is a ${typeof value}, which has no form as JSON`);
   }
-  if (value instanceof Map) return Object.fromEntries(value);
-  if (value instanceof Set) return [...value];
-  return value;
+  if (depth >= DEEPEST) throw new TypeError(`${place.slice(0, 200)} is nested more than ${DEEPEST} deep, or holds itself`);
+  if (typeof value.toJSON === "function" && !Buffer.isBuffer(value)) {
+    if (value instanceof Date && Number.isNaN(value.getTime())) return "null";
+    return toJson(value.toJSON(), notes, place, depth + 1);
+  }
+  if (value instanceof Number || value instanceof String || value instanceof Boolean) return toJson(value.valueOf(), notes, place, depth);
+  if (value instanceof RegExp || value instanceof URLSearchParams) return JSON.stringify(String(value));
+  if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`);
+  if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet) {
+    throw new TypeError(`${place} is a ${value.constructor.name}, which has no form as JSON${value instanceof Promise ? "; await it" : ""}`);
+  }
+  if (Buffer.isBuffer(value)) return JSON.stringify(value.toString("base64"));
+  if (value instanceof ArrayBuffer || value instanceof DataView || value instanceof Uint8Array) {
+    const bytes = value instanceof ArrayBuffer ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    return JSON.stringify(bytes.toString("base64"));
+  }
+  const isMap = value instanceof Map;
+  if (!isMap && typeof value[Symbol.iterator] === "function") {
+    const write = (item, index) => (isSkipped(item) ? "null" : toJson(item, notes, `${place}[${index}]`, depth + 1));
+    return `[${Array.from(value, write).join(",")}]`;
+  }
+  const seen = new Set();
+  const fields = [];
+  for (const [key, item] of isMap ? value : Object.entries(value)) {
+    if (isSkipped(item)) continue;
+    const name = typeof key === "string" ? key : keyOf(key, place);
+    if (seen.has(name)) throw new TypeError(`${place} has two entries that are both \`${name}\` as text`);
+    seen.add(name);
+    fields.push(`${toJson(name)}:${toJson(item, notes, `${place}[${JSON.stringify(name.slice(0, 40))}]`, depth + 1)}`);
+  }
+  return `{${fields.join(",")}}`;
+}
+
+const DEEPEST = 128;
+const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+// What JSON.stringify leaves out of objects, too.
+const isSkipped = (item) => item === undefined || typeof item === "function" || typeof item === "symbol";
+
+// A text is the key, anything else its JSON.
+function keyOf(key, place) {
+  const text = toJson(key, [], `a key of ${place}`);
+  return text.startsWith('"') ? JSON.parse(text) : text;
 }
 
 function writeAll(descriptor, text) {
@@ -243,6 +290,6 @@ Object.defineProperty(skillz, Symbol.for("skillz.attach"), {
     inWorker = true;
   },
 });
-Object.defineProperty(skillz, Symbol.for("skillz.parts"), { value: { Channel, writeAll, writable } });
+Object.defineProperty(skillz, Symbol.for("skillz.parts"), { value: { Channel, writeAll, toJson } });
 
 module.exports = skillz;

@@ -22,7 +22,7 @@ const REQUESTS = 3;
 const REPLIES = isNode ? 4 : fs.openSync(`${descriptors}4`, "w");
 const options = JSON.parse(process.argv[2]);
 const folder = process.cwd();
-const { Channel, writeAll, writable } = skillz[Symbol.for("skillz.parts")];
+const { Channel, writeAll, toJson } = skillz[Symbol.for("skillz.parts")];
 const attach = skillz[Symbol.for("skillz.attach")];
 const send = (message) => writeAll(REPLIES, JSON.stringify(message) + "\n");
 const notify = (method, params) => send({ jsonrpc: "2.0", method, params });
@@ -57,8 +57,9 @@ function describe(error) {
 }
 
 function encode(value) {
-  const text = JSON.stringify(value === undefined ? null : value, writable);
-  if (text === undefined) throw new TypeError(`The function returned a ${typeof value}, which is no JSON`);
+  const notes = [];
+  const text = toJson(value, notes);
+  if (notes.length > 0) console.error(`${notes.slice(0, 5).join(", ")} became null: JSON has no NaN and no infinity`);
   return text;
 }
 

@@ -2,8 +2,8 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use skillz_json::{Value, json};
 use skillz_environments::Environment;
+use skillz_json::{Value, json};
 use skillz_process::{Command, ProcessLimits};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, Protocol, ToolCall, ToolError};
@@ -14,8 +14,8 @@ use crate::{folder::WorkingFolder, kit::Kit, language::Language, plan::Plan, sta
 const ARGUMENTS_LENGTH: usize = 64_000;
 /// Where programs are looked for inside.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Processes that a worker needs for itself beside those of the tool: parent, spare, and room to start the next.
-const WORKER_PROCESSES: u32 = 4;
+/// Processes that a worker needs for itself beside those of the tool: parent, two spares, and room to start the next.
+const WORKER_PROCESSES: u32 = 5;
 
 /// Everything that was found out or made before a script can be started.
 pub(crate) struct Site<'a> {
@@ -48,7 +48,9 @@ impl Site<'_> {
     pub(crate) fn worker(&self, call: &ToolCall, folder: &WorkingFolder, mode: &str) -> Result<Command, ToolError> {
         let mut command = self.command(call, folder)?;
         command.limits.max_processes = command.limits.max_processes.map(|most| most.saturating_add(WORKER_PROCESSES));
-        let options = json!({"entry": self.entry(), "mode": mode, "is_confined": self.is_confined}).to_string();
+        let isolation = call.tool.manifest.isolation;
+        let options = json!({"entry": self.entry(), "mode": mode, "isolation": isolation, "is_confined": self.is_confined});
+        let options = options.to_string();
         if self.plan.decision.language == Language::Python {
             self.add_interpreter_arguments(&mut command);
             command.arguments.pop();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use skillz_environments::Environment;
 use skillz_sandbox::SandboxKind;
-use skillz_tool::{Draft, ErrorKind, Host, Prepared, Protocol, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
+use skillz_tool::{Draft, ErrorKind, Host, Isolation, Prepared, Protocol, Tool, ToolCall, ToolError, ToolOutcome, ToolRuntime};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -139,7 +139,10 @@ impl ScriptRuntime {
             let Some(worker) = loan.worker() else { continue };
             match worker::run(worker, call, Arc::clone(&host)).await {
                 CallEnd::Over { outcome, reusable } => {
-                    if reusable {
+                    // Node cannot be forked: a call of its own means a process of its own.
+                    let is_alone =
+                        call.tool.manifest.isolation == Some(Isolation::Call) && site.plan.decision.language != Language::Python;
+                    if reusable && !is_alone {
                         loan.put_back();
                     }
                     return outcome;

@@ -30,8 +30,13 @@ pub struct ContentError {
 
 impl McpContent {
     /// Reads `value` as MCP content if it has its form: an object of `content` (an array), and at most
-    /// `structuredContent`, `isError` and `_meta` beside it. `None` where it is an ordinary value.
+    /// `structuredContent`, `isError` and `_meta` beside it; or one block, or a list of blocks, complete and without
+    /// other fields. `None` where it is an ordinary value.
     pub fn recognise(value: &Value) -> Option<Result<Self, ContentError>> {
+        let blocks = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+        if !blocks.is_empty() && blocks.iter().all(is_bare_block) {
+            return Some(Ok(Self { content: blocks.to_vec(), structured_content: None, is_error: false, meta: None }));
+        }
         let object = value.as_object()?;
         let blocks = object.get("content")?.as_array()?;
         if !object.keys().all(|key| matches!(key.as_str(), "content" | "structuredContent" | "isError" | "_meta")) {
@@ -58,6 +63,19 @@ impl McpContent {
         let texts: Vec<&str> = self.content.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
         texts.join("\n")
     }
+}
+
+/// Whether a value can be nothing but a block: complete, and without any field that blocks do not have.
+fn is_bare_block(value: &Value) -> bool {
+    let fields: &[&str] = match value.get("type").and_then(Value::as_str) {
+        Some("text") => &["text"],
+        Some("image" | "audio") => &["data", "mimeType"],
+        Some("resource") => &["resource"],
+        Some("resource_link") => &["uri", "name", "title", "description", "mimeType", "size", "icons"],
+        _ => return false,
+    };
+    let is_known = |key: &String| matches!(key.as_str(), "type" | "annotations" | "_meta") || fields.contains(&key.as_str());
+    check_block(value).is_ok() && value.as_object().is_some_and(|object| object.keys().all(is_known))
 }
 
 /// Checks one block against the MCP schema's required fields.
@@ -95,7 +113,16 @@ mod tests {
         let content =
             json!({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
         assert!(McpContent::recognise(&content).expect("has the form").is_ok());
+        let block = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        for (value, count) in [(block.clone(), 1), (json!([block, {"type": "text", "text": "a"}]), 2)] {
+            let content = McpContent::recognise(&value).expect("has the form").expect("is complete");
+            assert_eq!(content.content.len(), count);
+        }
         for ordinary in [
+            json!({"type": "image", "data": "aGk="}),
+            json!({"type": "text", "text": "a", "author": "b"}),
+            json!([block, 1]),
+            json!([]),
             json!({"content": "a text"}),
             json!({"content": [1, 2]}),
             json!({"content": [{"text": "no type"}]}),

@@ -40,7 +40,10 @@ class Link:
         return json.loads(_input.read(struct.unpack("<I", prefix)[0]))
 
     def send(self, kind, **fields):
-        data = json.dumps({kind: {"run": self.run, **fields}}).encode("utf-8", "surrogatepass")
+        self.send_text(json.dumps({kind: {"run": self.run, **fields}}))
+
+    def send_text(self, text):
+        data = text.encode("utf-8", "surrogatepass")
         with self.lock:
             _output.write(struct.pack("<I", len(data)) + data)
             _output.flush()
@@ -122,32 +125,14 @@ class Printer:
         return 1
 
 
-def plain(value, depth=0):
+def plain(value, place="an argument"):
     """A value as JSON has it."""
-    if depth > 120:
-        raise ValueError("The value is nested more than 120 deep")
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return int(value) if -(2**63) <= value < 2**64 else str(value)
-    if isinstance(value, float):
-        return value if value == value and value not in (float("inf"), float("-inf")) else None
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else json.dumps(plain(key)): plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)) or (hasattr(value, "__next__") and not isinstance(value, type)):
-        return [plain(item, depth + 1) for item in value]
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "replace")
-    for method in ("isoformat", "tolist", "_asdict", "model_dump", "to_dict"):
-        if not isinstance(value, type) and callable(getattr(value, method, None)):
-            return plain(getattr(value, method)(), depth + 1)
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        return {name: plain(getattr(value, name), depth + 1) for name in value.__dataclass_fields__}
-    return str(value)
+    return json.loads(to_json(value, place)[0])
 
 
 def call_request(name, arguments, named):
-    return {"Call": {"name": name, "positional": [plain(value) for value in arguments], "named": plain(named)}}
+    return {"Call": {"name": name, "positional": [plain(value, "argument %d" % (index + 1)) for index, value in enumerate(arguments)],
+                     "named": {key: plain(value, key) for key, value in named.items()}}}
 
 
 def tool(name):
@@ -181,7 +166,7 @@ def call_later(name, arguments=None, **named):
 
 
 def request(method, params):
-    return link.wait(link.request({"Host": {"method": method, "params": plain(params)}}))
+    return link.wait(link.request({"Host": {"method": method, "params": plain(params, "params")}}))
 
 
 def sleep(seconds, result=None):
@@ -354,7 +339,12 @@ def main():
             if end.code not in (None, 0):
                 raise
             result = None
-        link.send("Done", result=plain(result))
+        text, note = to_json(result)
+        if note is not None:
+            request("log", {"level": "warning", "message": note, "data": None})
+        link.send_text('{"Done":{"run":%s,"result":%s}}' % (json.dumps(link.run), text))
+    except NoJson as error:
+        link.send("Failed", failure={"kind": "Exception", "message": str(error), "traceback": ""})
     except BaseException as error:
         link.send("Failed", failure=failure(error, source))
     os._exit(0)

@@ -25,7 +25,8 @@ use crate::{
     wire::Wire,
 };
 
-const PYTHON_KIT: &str = include_str!("kit.py");
+/// Values are turned into JSON as function scripts do it.
+const PYTHON_KIT: &str = concat!(include_str!("../../../runtime-script/kits/_skillz_values.py"), "\n", include_str!("kit.py"));
 const NODE_RUNNER: &str = include_str!("runner.mjs");
 /// The same kit as embedded: what a program finds does not depend on where it runs.
 const JAVASCRIPT_KIT: &str = include_str!("../worker/javascript/kit.js");

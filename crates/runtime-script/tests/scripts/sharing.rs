@@ -1,20 +1,10 @@
-//! What one call of a Python function leaves for the next: nothing, whether they share a process or not.
-
-use std::{path::Path, process::Command};
+//! What one call of a Python function leaves for the next: nothing, unless the script asks for it.
 
 use skillz_json::json;
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
 
 use crate::support::{Bench, script, value};
-
-#[test]
-fn only_harmless_modules_let_calls_share_a_process() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let judged = Command::new("python3").arg(here.join("tests/scripts/sharing.py")).arg(here.join("kits")).output().unwrap();
-    let (wrong, errors) = (String::from_utf8_lossy(&judged.stdout), String::from_utf8_lossy(&judged.stderr));
-    assert!(judged.status.success() && wrong.is_empty(), "{wrong}{errors}");
-}
 
 #[tokio::test]
 async fn a_second_call_finds_what_the_first_one_found() {
