@@ -2,8 +2,8 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use skillz_json::{Value, json};
 use skillz_environments::Environment;
+use skillz_json::{Value, json};
 use skillz_process::{Command, ProcessLimits};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, Protocol, ToolCall, ToolError};
@@ -97,7 +97,7 @@ impl Site<'_> {
         let Some(interpreter) = &self.plan.interpreter else { return };
         let arguments = &mut command.arguments;
         arguments.extend(interpreter.arguments.iter().map(OsString::from));
-        let is_process = self.plan.decision.protocol == Protocol::Process;
+        let is_process = self.plan.decision.protocol != Protocol::Function;
         let global = self.kit.global().into_os_string();
         match interpreter.name.as_str() {
             "deno" => {
@@ -113,8 +113,7 @@ impl Site<'_> {
                     ];
                     arguments.extend(flags.map(OsString::from));
                 }
-                // Only where it may be needed: older versions of deno do not know the flag.
-                if is_process && self.plan.may_ask {
+                if is_process {
                     arguments.extend(["--require".into(), global]);
                 }
             }

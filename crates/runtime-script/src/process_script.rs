@@ -4,7 +4,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use skillz_json::Value;
 use skillz_process::{Child, Exit, Launcher};
-use skillz_tool::{CallClock, Host, Output, ToolCall, ToolError, ToolOutcome};
+use skillz_tool::{CallClock, Host, Output, Protocol, ToolCall, ToolError, ToolOutcome};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{
@@ -19,10 +19,6 @@ use crate::{
 
 /// How long a script may go on after its reply: to write its files and end by itself.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long nothing must happen before it is looked whether the script waits for the end of its stdin.
-const FIRST_LOOK: Duration = Duration::from_millis(20);
-/// Longest time between two looks.
-const LAST_LOOK: Duration = Duration::from_millis(500);
 /// How long the pipes are read after the end of everything that could write to them.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -37,10 +33,12 @@ pub(crate) async fn run(
     let name = call.tool.name.as_str();
     let command = site.process(call, &folder)?;
     let child = launcher.spawn(command).await.map_err(|error| failure::not_started(name, error))?;
-    let mut run = Run::new(child, call, host);
-    run.input.push(&execute_line(call, &folder));
-    if !site.plan.may_ask {
-        // Nothing else can come, so that programs that read to the end are not kept waiting.
+    let talks = site.plan.decision.protocol == Protocol::JsonRpc;
+    let mut run = Run::new(child, call, host, talks);
+    if talks {
+        run.input.push(&execute_line(call, &folder));
+    } else {
+        run.input.push(format!("{}\n", Value::Object(call.arguments.clone())).as_bytes());
         run.input.close();
     }
     let ended = run.follow(&call.clock).await;
@@ -66,6 +64,8 @@ struct Run<'a> {
     output: LineReader,
     errors: LineReader,
     conversation: Conversation,
+    /// Whether lines of its stdout may be messages.
+    talks: bool,
     log: LogForwarder,
     /// What was printed and is no message.
     printed: Vec<u8>,
@@ -73,36 +73,10 @@ struct Run<'a> {
     output_left: u64,
     reply: Option<Reply>,
     replaced_bytes: bool,
-    input_watch: InputWatch,
-    /// It made a request although it had read its stdin to the end.
-    asked_too_late: bool,
-}
-
-/// When to look whether the script waits for the end of its stdin, which stays open for replies.
-struct InputWatch {
-    next: Instant,
-    pause: Duration,
-    /// Whether the last look found it waiting. Only two in a row, with nothing in between, count.
-    was_waiting: bool,
-}
-
-impl InputWatch {
-    fn new() -> Self {
-        Self { next: Instant::now() + FIRST_LOOK, pause: FIRST_LOOK, was_waiting: false }
-    }
-
-    /// Takes what a look found; says whether stdin may be closed.
-    fn take(&mut self, waits: bool) -> bool {
-        let may_close = waits && self.was_waiting;
-        self.was_waiting = waits;
-        self.pause = if waits { FIRST_LOOK } else { (self.pause * 2).min(LAST_LOOK) };
-        self.next = Instant::now() + self.pause;
-        may_close
-    }
 }
 
 impl<'a> Run<'a> {
-    fn new(mut child: Child, call: &'a ToolCall, host: Arc<dyn Host>) -> Self {
+    fn new(mut child: Child, call: &'a ToolCall, host: Arc<dyn Host>, talks: bool) -> Self {
         Self {
             call,
             input: LineWriter::new(child.stdin.take()),
@@ -111,13 +85,12 @@ impl<'a> Run<'a> {
             conversation: Conversation::new(Arc::clone(&host)),
             log: LogForwarder::new(host),
             child,
+            talks,
             printed: Vec::new(),
             error_tail: Tail::default(),
             output_left: call.limits.max_output_bytes,
             reply: None,
             replaced_bytes: false,
-            input_watch: InputWatch::new(),
-            asked_too_late: false,
         }
     }
 
@@ -131,10 +104,6 @@ impl<'a> Run<'a> {
                 self.input.close();
                 grace_ends = Some(Instant::now() + GRACE);
             }
-            // While a request is under way its answer will come; after the reply nothing more is read.
-            let watches =
-                self.input.is_open() && !self.input.has_pending() && self.conversation.is_quiet() && self.reply.is_none();
-            let next_look = self.input_watch.next;
             let reads = !self.output.is_done() && self.conversation.has_room();
             tokio::select! {
                 biased;
@@ -146,17 +115,9 @@ impl<'a> Run<'a> {
                     if !self.take_errors(count) { return Ended::TooMuchOutput }
                 }
                 answer = self.conversation.next_answer() => {
-                    self.asked_too_late |= !self.input.is_open();
                     self.input.push(&answer);
-                    self.input_watch = InputWatch::new();
                 }
                 _ = self.input.advance(), if self.input.has_pending() => {}
-                () = sleep_until(next_look), if watches => {
-                    let waits = self.child.waits_for_input().await.unwrap_or(false);
-                    if self.input_watch.take(waits) {
-                        self.input.close();
-                    }
-                }
                 exit = self.child.wait() => {
                     return match exit {
                         Ok(exit) => self.drain(exit).await,
@@ -200,9 +161,9 @@ impl<'a> Run<'a> {
         if !self.spend(count) {
             return false;
         }
-        self.input_watch = InputWatch::new();
         while let Some(line) = self.output.take_line() {
-            match message::parse(line) {
+            let message = if self.talks { message::parse(line) } else { Line::Text };
+            match message {
                 Line::Text => self.printed.extend_from_slice(line),
                 message => {
                     self.replaced_bytes |= matches!(message, Line::Reply(_)) && std::str::from_utf8(line).is_err();
@@ -249,13 +210,6 @@ impl<'a> Run<'a> {
             Ended::TooMuchOutput => failure::too_much_output(name, limits),
             Ended::Lost(reason) => ToolError::internal(format!("`{name}` was lost: {reason}")),
         };
-        let error = if self.asked_too_late && error.hint.is_none() {
-            error.with_hint(
-                "It made a host request after it had read stdin to the end, so that no answer could reach it: read one line only",
-            )
-        } else {
-            error
-        };
         let mut printed = Tail::default();
         printed.add(&self.printed);
         Err(failure::with_last_lines(error, &self.error_tail.text(), &printed.text()))
@@ -280,7 +234,9 @@ impl<'a> Run<'a> {
     }
 
     fn printed_outcome(&mut self) -> Result<ToolOutcome, ToolError> {
-        if let Some(error) = self.printed.split(|byte| *byte == b'\n').find_map(message::broken_reply) {
+        if self.talks
+            && let Some(error) = self.printed.split(|byte| *byte == b'\n').find_map(message::broken_reply)
+        {
             let name = self.call.tool.name.as_str();
             return Err(ToolError::failed(format!("`{name}` printed a reply that is not valid JSON: {error}"))
                 .with_output(String::from_utf8_lossy(&self.printed))

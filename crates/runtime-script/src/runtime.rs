@@ -104,7 +104,7 @@ impl ScriptRuntime {
         let (environment, stage) = (place.environment.as_ref(), place.stage.as_ref());
         let site = Site { plan, kit: &self.kit, environment, stage, is_confined: self.is_confined() };
         match plan.decision.protocol {
-            Protocol::Process => self.call_process(&site, call, Arc::clone(host)).await,
+            Protocol::Json | Protocol::JsonRpc => self.call_process(&site, call, Arc::clone(host)).await,
             Protocol::Function => self.call_function(&site, call, Arc::clone(host)).await,
         }
     }

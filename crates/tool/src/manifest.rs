@@ -26,8 +26,11 @@ pub enum ToolKind {
 pub enum Protocol {
     /// `run(...)` is called in a warm worker.
     Function,
-    /// The program is started anew for each call.
-    Process,
+    /// A program gets the arguments as one line of JSON, then the end of its stdin; what it prints is the result.
+    Json,
+    /// A program that talks JSON-RPC over stdin and stdout while it runs.
+    #[serde(alias = "process")]
+    JsonRpc,
 }
 
 /// What calls of a function script share.
@@ -154,9 +157,34 @@ pub struct Manifest {
 
 /// The fields above.
 const FIELDS: [&str; 28] = [
-    "name", "description", "version", "tool_type", "entry_file", "interpreter", "protocol", "argv", "isolation", "working_directory",
-    "input_schema", "output_schema", "annotations", "dependencies", "wasm_dependencies", "pipeline_steps", "mcp_server", "examples",
-    "permissions", "limits", "requires_services", "tags", "pinned", "disabled", "hash", "source", "created_at", "updated_at",
+    "name",
+    "description",
+    "version",
+    "tool_type",
+    "entry_file",
+    "interpreter",
+    "protocol",
+    "argv",
+    "isolation",
+    "working_directory",
+    "input_schema",
+    "output_schema",
+    "annotations",
+    "dependencies",
+    "wasm_dependencies",
+    "pipeline_steps",
+    "mcp_server",
+    "examples",
+    "permissions",
+    "limits",
+    "requires_services",
+    "tags",
+    "pinned",
+    "disabled",
+    "hash",
+    "source",
+    "created_at",
+    "updated_at",
 ];
 
 impl Manifest {
