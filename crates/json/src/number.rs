@@ -155,9 +155,7 @@ impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Form::Whole(whole) => serializer.serialize_i64(*whole),
-            Form::Written(text) => {
-                RawValue::from_string(text.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
-            }
+            Form::Written(text) => RawValue::from_string(text.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer),
         }
     }
 }

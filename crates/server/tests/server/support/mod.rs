@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use skillz_engine::{Engine, EngineParts, EngineSettings, Exposure, NoClient, PublishRequest};
 use skillz_json::{Map, Value, json};
+use skillz_engine::{Engine, EngineParts, EngineSettings, Exposure, NoClient, PublishRequest};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_server::{ClientOrigin, SkillzServer};
 use skillz_test_support::json_lines;
