@@ -10,7 +10,6 @@ use tokio::sync::Semaphore;
 
 use crate::{
     discard::{self, EnvironmentUse, EnvironmentUses},
-    failure,
     folder::{WorkingFolder, WorkingFolders},
     install,
     interpreter::Interpreters,
@@ -18,7 +17,7 @@ use crate::{
     language::Language,
     launch::Site,
     plan::{Plan, Plans},
-    prepare, process_script,
+    prepare, process_script, refusal,
     settings::ScriptSettings,
     stage::{self, Stage, StagePlan},
     worker::{self, CallEnd, Lent, Pool, Worker, WorkerKey},
@@ -183,7 +182,7 @@ impl ToolRuntime for ScriptRuntime {
             }
             _ => {}
         }
-        outcome.map_err(|error| if call.grants.network.is_none() { failure::with_missing_network(error) } else { error })
+        outcome.map_err(|error| refusal::explain(error, &call, plan.decision.language, &self.settings.cache_directory))
     }
 
     fn retire(&self, tool: &Tool) {
