@@ -38,7 +38,12 @@ fn check_one(language: Language, specifier: &str, from_anywhere: bool) -> Result
     }
     if is_location(language, text) {
         if from_anywhere {
-            return Ok(());
+            let has_option = text.split_whitespace().any(|word| word.starts_with('-'));
+            return if has_option {
+                Err(refused(specifier, "holds an option of the installer, and none is taken"))
+            } else {
+                Ok(())
+            };
         }
         let reason =
             "is a URL or a path; packages come from the package index, by name. The permission `install_scripts` allows both";
@@ -105,10 +110,46 @@ fn is_requirement(text: &str) -> bool {
     });
     let versions = versions.trim().trim_start_matches('(').trim_end_matches(')');
     let versions_fit = versions.is_empty() || versions.split(',').all(is_version_clause);
-    let marker_fits = marker.is_none_or(|marker| {
-        marker.chars().all(|character| character.is_ascii_alphanumeric() || " _.-+*<>=!~()'\",".contains(character))
-    });
-    name_fits && extras_fit && versions_fit && marker_fits
+    name_fits && extras_fit && versions_fit && marker.is_none_or(|marker| after_marker(marker).is_some_and(str::is_empty))
+}
+
+/// What follows an environment marker of PEP 508: comparisons joined by `and` and `or`, each perhaps in parentheses.
+fn after_marker(text: &str) -> Option<&str> {
+    let mut rest = text.trim_start();
+    loop {
+        rest = match rest.strip_prefix('(') {
+            Some(inside) => after_marker(inside)?.strip_prefix(')')?,
+            None => after_marker_value(after_marker_operator(after_marker_value(rest)?)?)?,
+        };
+        rest = rest.trim_start();
+        match ["and", "or"].iter().find_map(|word| after_word(rest, word)) {
+            Some(next) => rest = next.trim_start(),
+            None => return Some(rest),
+        }
+    }
+}
+
+/// A text in quotes, or a variable such as `python_version`.
+fn after_marker_value(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    for quote in ['\'', '"'] {
+        if let Some(inside) = text.strip_prefix(quote) {
+            return inside.split_once(quote).map(|(_, rest)| rest);
+        }
+    }
+    let rest = text.trim_start_matches(|character: char| character.is_ascii_alphabetic() || matches!(character, '_' | '.'));
+    let name = text.strip_suffix(rest)?;
+    (name.starts_with(|first: char| first.is_ascii_lowercase()) && name != "and" && name != "or").then_some(rest)
+}
+
+fn after_marker_operator(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let by_sign = ["===", "==", "~=", "!=", "<=", ">=", "<", ">"].iter().find_map(|sign| text.strip_prefix(sign));
+    by_sign.or_else(|| after_word(text, "in")).or_else(|| after_word(after_word(text, "not")?.trim_start(), "in"))
+}
+
+fn after_word<'text>(text: &'text str, word: &str) -> Option<&'text str> {
+    text.strip_prefix(word).filter(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_'))
 }
 
 fn is_name_character(character: char) -> bool {
@@ -178,6 +219,10 @@ mod tests {
             "Pillow!=9.0.*",
             "zope.interface",
             "typing_extensions>=4; python_version < '3.11'",
+            "idna; python_version>\"3\" and (os_name == 'posix' or sys_platform != \"win32\")",
+            "idna; 'linux' in sys_platform",
+            "idna; sys_platform not in 'win32 cygwin'",
+            "idna;extra=='a'",
             "torch==2.1.0+cpu",
             "a",
             "pip (>=1,<2)",
@@ -210,6 +255,15 @@ mod tests {
             "six==",
             "[extra]",
             "six;import os`x`",
+            "idna; python_version>\"3\" --config-settings=x=y",
+            "idna; python_version>\"3\" --hash=sha256:0",
+            "idna; python_version>'3' -e",
+            "idna --config-settings=x=y",
+            "idna;",
+            "idna; python_version",
+            "idna; python_version > 3",
+            "idna; (python_version > '3'",
+            "idna; python_version > '3' and",
             "a b",
             "-e .",
             "six @ file:///x",
@@ -251,6 +305,7 @@ mod tests {
             (Language::Python, "./pkg-1.0.tar.gz", true),
             (Language::Python, "x @ https://h/x.whl", true),
             (Language::Python, "--index-url=x", false),
+            (Language::Python, "x @ https://h/x.whl --config-settings=x=y", false),
             (Language::Node, "user/repo", true),
             (Language::Node, "-g", false),
         ] {

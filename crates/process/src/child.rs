@@ -17,8 +17,26 @@ pub struct Child {
     pub stdout: Option<Box<dyn AsyncRead + Send + Unpin>>,
     /// Reads the program's stderr.
     pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    /// The line beside the standard streams, for programs started with [`crate::Launcher::spawn_with_host`].
+    pub host: Option<HostLine>,
     pub(crate) tree: backend::Tree,
     pub(crate) exit: Option<Exit>,
+}
+
+/// A line of its own between a program and whoever started it: descriptors [`HostLine::READ`] and [`HostLine::WRITE`] of the
+/// program.
+pub struct HostLine {
+    /// Writes to what the program reads.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Reads what the program writes.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+impl HostLine {
+    /// The descriptor that the program reads; beyond what shells and sandboxes use themselves.
+    pub const READ: i32 = 64;
+    /// The descriptor that the program writes.
+    pub const WRITE: i32 = 65;
 }
 
 /// How a process ended.
@@ -63,15 +81,6 @@ impl Child {
             return Ok(u64::from(exit == Exit::MemoryLimit));
         }
         self.tree.memory_kills().await
-    }
-
-    /// Whether nothing in the tree can go on unless something comes in on its stdin, or its end. `false` where that
-    /// cannot be told. A snapshot: ask again before acting on it.
-    pub async fn waits_for_input(&mut self) -> Result<bool, ProcessError> {
-        if self.exit.is_some() {
-            return Ok(false);
-        }
-        self.tree.waits_for_input().await
     }
 
     /// Kills the whole tree and waits until no process of it is left.

@@ -47,7 +47,12 @@ impl Launcher {
 
     /// Starts a command. Cancelled half-way, whatever was started dies.
     pub async fn spawn(&self, command: Command) -> Result<Child, ProcessError> {
-        self.shared.backend.spawn(self.shared.sandbox, command).await
+        self.shared.backend.spawn(self.shared.sandbox, command, false).await
+    }
+
+    /// Starts a command with a [`crate::HostLine`] beside its standard streams, where the operating system has a way.
+    pub async fn spawn_with_host(&self, command: Command) -> Result<Child, ProcessError> {
+        self.shared.backend.spawn(self.shared.sandbox, command, true).await
     }
 
     /// Tries the sandbox once and says what it and the limits are worth here. Later calls get the same answer at no cost.

@@ -33,7 +33,7 @@ impl Backend {
     pub(crate) async fn close(&self) {}
 
     #[expect(clippy::unused_async, reason = "the same form as on Linux")]
-    pub(crate) async fn spawn(&self, sandbox: SandboxKind, command: Command) -> Result<Child, ProcessError> {
+    pub(crate) async fn spawn(&self, sandbox: SandboxKind, command: Command, _with_host: bool) -> Result<Child, ProcessError> {
         if command.policy.is_some() {
             unconfined_only(sandbox)?;
         }
@@ -55,6 +55,7 @@ impl Backend {
             stdin: leader.stdin.take().map(|stdin| Box::new(stdin) as Box<_>),
             stdout: leader.stdout.take().map(|stdout| Box::new(stdout) as Box<_>),
             stderr: leader.stderr.take().map(|stderr| Box::new(stderr) as Box<_>),
+            host: None,
             tree: Tree { group: leader.id(), leader },
             exit: None,
         })
@@ -107,10 +108,6 @@ impl Tree {
     #[expect(clippy::unused_async, reason = "the same form as on Linux")]
     pub(crate) async fn memory_kills(&mut self) -> Result<u64, ProcessError> {
         Ok(0)
-    }
-
-    pub(crate) async fn waits_for_input(&mut self) -> Result<bool, ProcessError> {
-        Ok(false)
     }
 
     pub(crate) fn kill(&mut self) {

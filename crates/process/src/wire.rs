@@ -19,9 +19,6 @@ pub(crate) const KILL: u8 = b'k';
 /// The server's question how often the kernel has killed for memory.
 pub(crate) const ASK_MEMORY_KILLS: u8 = b'm';
 
-/// The server's question whether the tree waits for its stdin and nothing else.
-pub(crate) const ASK_WAITS_FOR_INPUT: u8 = b'i';
-
 /// Bytes of the length that stands before each message.
 const LENGTH_BYTES: usize = 4;
 
@@ -62,8 +59,6 @@ pub(crate) enum Event {
     Exited(Exit),
     /// The answer to [`ASK_MEMORY_KILLS`].
     MemoryKills(u32),
-    /// The answer to [`ASK_WAITS_FOR_INPUT`].
-    WaitsForInput(bool),
 }
 
 /// How the tree is kept in its place.
@@ -196,7 +191,6 @@ pub(crate) fn encode_event(event: &Event) -> Vec<u8> {
         Event::Exited(Exit::MemoryLimit) => writer.0.push(b'm'),
         Event::Exited(Exit::ProcessLimit) => writer.0.push(b'n'),
         Event::MemoryKills(count) => writer.tagged(b'k', count.cast_signed()),
-        Event::WaitsForInput(waits) => writer.0.extend([b'i', u8::from(*waits)]),
     }
     writer.finish()
 }
@@ -238,7 +232,6 @@ fn decode_event(message: &[u8]) -> Option<Event> {
         b'm' => Event::Exited(Exit::MemoryLimit),
         b'n' => Event::Exited(Exit::ProcessLimit),
         b'k' => Event::MemoryKills(reader.integer()?.cast_unsigned()),
-        b'i' => Event::WaitsForInput(reader.array::<1>()? == [1]),
         _ => return None,
     })
 }
@@ -385,8 +378,6 @@ mod tests {
             Event::Exited(Exit::MemoryLimit),
             Event::Exited(Exit::ProcessLimit),
             Event::MemoryKills(3),
-            Event::WaitsForInput(true),
-            Event::WaitsForInput(false),
         ];
         let mut buffer = Vec::new();
         let mut arrived = Vec::new();

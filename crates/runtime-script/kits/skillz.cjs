@@ -10,8 +10,8 @@
 //   await skillz.resources.list()                await skillz.resources.read(uri)
 //   await skillz.roots()                         skillz.context
 //
-// A process script may also use `await skillz.arguments()` and `skillz.reply(value)` instead of reading and writing
-// JSON-RPC lines itself.
+// A program may also use `await skillz.arguments()` and `skillz.reply(value)` instead of reading its arguments and
+// printing its result itself.
 "use strict";
 
 const fs = require("node:fs");
@@ -103,7 +103,7 @@ class Channel {
 
   closed() {
     for (const { reject } of this.waiting.values()) {
-      reject(new SkillzError("The server takes no more requests: the script's stdin was closed"));
+      reject(new SkillzError("The server takes no more requests: its line to it is closed"));
     }
     this.waiting.clear();
   }
@@ -180,21 +180,35 @@ function writeAll(descriptor, text) {
   }
 }
 
-// The channel of a process script: its own stdin and stdout, first used when the first request is made.
+// The line to the host, first used when the first request is made; without one of its own, stdin and stdout.
+function openLine() {
+  const numbers = process.env.SKILLZ_HOST_FD?.split(",").map(Number);
+  if (numbers === undefined) return [process.stdin, 1];
+  const [read, write] = numbers;
+  if (globalThis.Deno === undefined && globalThis.Bun === undefined) {
+    return [new (require("node:net").Socket)({ fd: read, readable: true, writable: false }), write];
+  }
+  // Deno and bun know only descriptors that they opened themselves.
+  const descriptors = process.platform === "linux" ? "/proc/self/fd/" : "/dev/fd/";
+  return [fs.createReadStream(`${descriptors}${read}`), fs.openSync(`${descriptors}${write}`, "w")];
+}
+
+// The channel of a program.
 function processChannel() {
-  const channel = new Channel((text) => writeAll(1, text));
+  const [input, output] = openLine();
+  const channel = new Channel((text) => writeAll(output, text));
   channel.request = new Promise((resolve) => (channel.onRequest = resolve));
   const take = (bytes) => channel.take(typeof bytes === "string" ? Buffer.from(bytes) : bytes);
   let listening = false;
-  // stdin keeps the program alive only while something is waited for.
+  // The line keeps the program alive only while something is waited for.
   channel.onWaiting = (count) => {
     if (count > 0 && !listening) {
       listening = true;
-      process.stdin.on("data", take);
-      process.stdin.once("end", () => channel.closed());
+      input.on("data", take);
+      input.once("end", () => channel.closed());
     }
-    if (count > 0) process.stdin.ref?.();
-    else process.stdin.unref?.();
+    if (count > 0) input.ref?.();
+    else input.unref?.();
   };
   return channel;
 }

@@ -13,8 +13,8 @@
     skillz.roots()                           skillz.context
 
 Each is there as a coroutine too, under `skillz.aio`: `await skillz.aio.call(name, **arguments)`.
-A process script may also use `skillz.arguments()` and `skillz.reply(value)` instead of reading and
-writing JSON-RPC lines itself.
+A program may also use `skillz.arguments()` and `skillz.reply(value)` instead of reading its arguments
+and printing its result itself.
 """
 
 import json
@@ -150,7 +150,7 @@ class _Channel:
 
     def _take(self, message):
         if "closed" in message:
-            gone = {"error": {"message": "The server takes no more requests: the script's stdin was closed"}}
+            gone = {"error": {"message": "The server takes no more requests: its line to it is closed"}}
             finished = list(self._waiting.values())
             self._waiting.clear()
             if self.request is None:
@@ -233,16 +233,21 @@ def _connected():
 def _process_channel():
     global _channel
     if _channel is None:
-        # The text layer, since the script may have read through it already and left something in its buffer.
+        numbers = os.environ.get("SKILLZ_HOST_FD")
+        if numbers is None:
+            # No line of its own: the text layer, since the script may have read through it already.
+            read_line, output = sys.stdin.readline, sys.__stdout__.buffer
+        else:
+            read, write = map(int, numbers.split(","))
+            read_line, output = open(read, "rb").readline, open(write, "wb")
         lock = threading.Lock()
 
         def write(line):
             with lock:
-                sys.__stdout__.flush()
-                sys.__stdout__.buffer.write(line)
-                sys.__stdout__.buffer.flush()
+                output.write(line)
+                output.flush()
 
-        _channel = _Channel(sys.stdin.readline, write)
+        _channel = _Channel(read_line, write)
     return _channel
 
 
@@ -263,13 +268,13 @@ def _request():
 
 
 def arguments():
-    """The call's arguments (process scripts)."""
+    """The call's arguments (programs)."""
     text = os.environ.get("SKILLZ_ARGUMENTS")
     return json.loads(text) if text else _request().get("params", {}).get("arguments", {})
 
 
 def reply(value):
-    """Sends the result (process scripts)."""
+    """Sends the result (programs)."""
     _connected().send({"jsonrpc": "2.0", "id": 1, "result": value})
 
 

@@ -83,28 +83,6 @@ pub(crate) fn with_last_lines(error: ToolError, stderr: &str, stdout: &str) -> T
     error.with_output(if stderr.trim().is_empty() { stdout } else { stderr })
 }
 
-/// What programs say when they looked for a host in vain.
-const NO_HOST: [&str; 7] = [
-    "name resolution",
-    "Name or service not known",
-    "getaddrinfo",
-    "Could not resolve host",
-    "Network is unreachable",
-    "nodename nor servname",
-    "NameResolutionError",
-];
-
-/// Says what is missing if a tool without the network failed for want of it.
-pub(crate) fn with_missing_network(mut error: ToolError) -> ToolError {
-    let output = error.output.as_deref().unwrap_or_default();
-    let says_so = NO_HOST.iter().any(|words| error.message.contains(words) || output.contains(words));
-    // `curl` that says nothing ends with 6 where a name is not found.
-    if error.hint.is_none() && (says_so || error.message.ends_with("ended with exit code 6")) {
-        error.hint = Some("It has no network. Register it again with `permissions: {\"network\": true}`".to_owned());
-    }
-    error
-}
-
 fn seconds(duration: std::time::Duration) -> String {
     let milliseconds = duration.as_millis();
     if milliseconds.is_multiple_of(1000) { format!("{} s", milliseconds / 1000) } else { format!("{milliseconds} ms") }
@@ -132,17 +110,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-
-    #[test]
-    fn a_missing_network_is_told() {
-        let hint = |message: &str, output: &str| with_missing_network(ToolError::failed(message).with_output(output)).hint;
-        assert!(
-            hint("`t` failed: [Errno -3] Temporary failure in name resolution", "").is_some_and(|hint| hint.contains("network"))
-        );
-        assert!(hint("`t` ended with exit code 1", "Error: getaddrinfo EAI_AGAIN example.com").is_some());
-        assert!(hint("`t` ended with exit code 6", "").is_some());
-        assert_eq!(hint("`t` failed: no such key", ""), None);
-    }
 
     #[test]
     fn each_end_has_words_of_its_own() {

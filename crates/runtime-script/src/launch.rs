@@ -4,11 +4,11 @@ use std::{ffi::OsString, path::PathBuf};
 
 use skillz_environments::Environment;
 use skillz_json::{Value, json};
-use skillz_process::{Command, ProcessLimits};
+use skillz_process::{Command, HostLine, ProcessLimits};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, Protocol, ToolCall, ToolError};
 
-use crate::{folder::WorkingFolder, kit::Kit, language::Language, plan::Plan, stage::Stage};
+use crate::{argv, folder::WorkingFolder, kit::Kit, language::Language, plan::Plan, stage::Stage};
 
 /// `SKILLZ_ARGUMENTS` is set for arguments up to this size; the kernel bounds the environment.
 const ARGUMENTS_LENGTH: usize = 64_000;
@@ -16,6 +16,14 @@ const ARGUMENTS_LENGTH: usize = 64_000;
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Processes that a worker needs for itself beside those of the tool: parent, two spares, and room to start the next.
 const WORKER_PROCESSES: u32 = 5;
+
+/// Keeps interpreters from taking modules or settings from their working folder, where it is not theirs.
+const INDIFFERENT: [(&str, &str); 4] = [
+    ("LUA_INIT", "for _, k in ipairs{'path', 'cpath'} do package[k] = package[k]:gsub(';?%./[^;]*', '') end"),
+    ("PERL_USE_UNSAFE_INC", "0"),
+    ("R_ENVIRON_USER", "/dev/null"),
+    ("R_PROFILE_USER", "/dev/null"),
+];
 
 /// Everything that was found out or made before a script can be started.
 pub(crate) struct Site<'a> {
@@ -32,6 +40,17 @@ impl Site<'_> {
     pub(crate) fn process(&self, call: &ToolCall, folder: &WorkingFolder) -> Result<Command, ToolError> {
         let mut command = self.command(call, folder)?;
         self.add_interpreter_arguments(&mut command);
+        if let Some(argv) = &call.tool.manifest.argv {
+            let line = argv::expand(call.tool.name.as_str(), argv, &call.arguments)?;
+            command.arguments.extend(line.into_iter().map(OsString::from));
+        }
+        if cfg!(target_os = "linux") {
+            command.environment.push(("SKILLZ_HOST_FD".into(), format!("{},{}", HostLine::READ, HostLine::WRITE).into()));
+        }
+        if let Some(root) = working_root(call)? {
+            command.directory = root;
+            command.environment.extend(INDIFFERENT.map(|(name, value)| (name.into(), value.into())));
+        }
         let context = context(call, folder);
         let arguments = Value::Object(call.arguments.clone()).to_string();
         let mut add = |name: &str, value: String| {
@@ -99,7 +118,7 @@ impl Site<'_> {
         let Some(interpreter) = &self.plan.interpreter else { return };
         let arguments = &mut command.arguments;
         arguments.extend(interpreter.arguments.iter().map(OsString::from));
-        let is_process = self.plan.decision.protocol == Protocol::Process;
+        let is_process = self.plan.decision.protocol != Protocol::Function;
         let global = self.kit.global().into_os_string();
         match interpreter.name.as_str() {
             "deno" => {
@@ -115,8 +134,7 @@ impl Site<'_> {
                     ];
                     arguments.extend(flags.map(OsString::from));
                 }
-                // Only where it may be needed: older versions of deno do not know the flag.
-                if is_process && self.plan.may_ask {
+                if is_process {
                     arguments.extend(["--require".into(), global]);
                 }
             }
@@ -209,6 +227,24 @@ impl Site<'_> {
     }
 }
 
+/// The folder that the call starts in where it is not a private one.
+fn working_root(call: &ToolCall) -> Result<Option<PathBuf>, ToolError> {
+    if call.tool.manifest.working_directory.is_none() {
+        return Ok(None);
+    }
+    let name = &call.tool.name;
+    let Some(root) = call.context.roots.first() else {
+        return Err(ToolError::new(ErrorKind::Unavailable, format!("`{name}` starts in the first root, and there is none"))
+            .with_hint("Open a workspace in the client, or set `SKILLZ_ROOTS`"));
+    };
+    let root = root.canonicalize().unwrap_or_else(|_| root.clone());
+    if call.grants.folders.iter().any(|grant| root.starts_with(&grant.path)) {
+        return Ok(Some(root));
+    }
+    Err(ToolError::new(ErrorKind::Denied, format!("`{name}` starts in the first root, which it may not see"))
+        .with_hint("Publish it with `permissions: {\"fs\": [{\"path\": \"$ROOT\"}]}`"))
+}
+
 /// The error for `permissions.network` with a list of hosts.
 pub(crate) fn host_lists_are_not_there(name: &str) -> ToolError {
     let message = format!("`{name}` asks for some hosts of the network only, which cannot be enforced for scripts yet");
@@ -234,7 +270,7 @@ fn context(call: &ToolCall, folder: &WorkingFolder) -> Value {
     let meta = context.progress_token.as_ref().map_or_else(|| json!({}), |token| json!({"progressToken": token}));
     json!({
         "roots": context.roots,
-        "working_directory": folder.path(),
+        "working_directory": working_root(call).ok().flatten().as_deref().unwrap_or(folder.path()),
         "data_dir": context.data_directory,
         "tool_name": call.tool.name,
         "tools_dir": context.tools_directory,

@@ -4,6 +4,7 @@
 //! → `process_script` or `worker`. Both speak the same line protocol (`message`, `conversation`). Every process is
 //! started through `skillz-process`; nothing here reads the server's environment or knows of MCP.
 
+mod argv;
 mod conversation;
 mod discard;
 mod failure;
@@ -19,6 +20,7 @@ mod message;
 mod plan;
 mod prepare;
 mod process_script;
+mod refusal;
 mod runtime;
 mod settings;
 mod source;

@@ -85,11 +85,6 @@ impl LineWriter {
         self.writer.is_some() && !self.pending.is_empty()
     }
 
-    /// Whether the pipe is open.
-    pub(crate) fn is_open(&self) -> bool {
-        self.writer.is_some()
-    }
-
     /// Closes the pipe once everything queued is written.
     pub(crate) fn close(&mut self) {
         self.close_when_empty = true;
@@ -146,7 +141,7 @@ mod tests {
         writer.push(b"x\n");
         drop(reader);
         assert!(writer.advance().await.is_err());
-        assert!(!writer.is_open());
+        assert!(writer.writer.is_none());
         writer.push(b"more");
         assert!(!writer.has_pending());
     }

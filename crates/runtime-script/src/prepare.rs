@@ -19,7 +19,8 @@ use crate::{
     plan::{self, Plan},
     process_script::expiry,
     runtime::{Place, ScriptRuntime, cannot_write},
-    source, stage, worker,
+    source::{self, Origin},
+    stage, worker,
 };
 
 /// Longest time that loading a module may take at registration.
@@ -44,11 +45,9 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     if matches!(&manifest.permissions.network, NetworkPermission::Hosts(hosts) if !hosts.is_empty()) {
         return Err(launch::host_lists_are_not_there(&manifest.name));
     }
-    let size_bytes = write_source(&mut manifest, source, &directory)?;
+    let (size_bytes, mut notes) = write_source(&mut manifest, source, &directory)?;
     let entry = Tool::new(name(&manifest)?, Version::FIRST, directory.clone(), manifest.clone(), String::new()).source_path()?;
-    let plan = plan::make(&manifest, &directory, entry, &runtime.interpreters)?;
-    let is_decided_here = manifest.protocol.is_none() && plan.decision.protocol == Protocol::Process;
-    let advice = if is_decided_here { source::advice::note(&plan.decision, &plan.entry) } else { None };
+    let plan = plan::make(&manifest, entry, &runtime.interpreters)?;
     manifest.protocol = Some(plan.decision.protocol);
     if manifest.interpreter.is_none() && !plan.decision.command.is_empty() {
         manifest.interpreter = Some(plan.decision.command.join(" "));
@@ -56,7 +55,6 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     if let Some((environment, _)) = install::ensure(runtime, &plan, &manifest, &directory, host).await? {
         fs::write(directory.join(install::LOCK_FILE), &environment.lock).map_err(|error| cannot_write("the lock", &error))?;
     }
-    let mut notes: Vec<String> = advice.map(str::to_owned).into_iter().collect();
     if plan.decision.protocol == Protocol::Function {
         let inspection = inspect(runtime, &plan, &manifest, &directory, host).await?;
         if let Some(failure) = inspection.failure {
@@ -89,8 +87,8 @@ fn may_fail_without_grants(manifest: &Manifest, error: &ToolError) -> bool {
     asks && !is_broken
 }
 
-/// Writes the source into the folder, and names it in the manifest. Gives its size.
-fn write_source(manifest: &mut Manifest, source: SourceCode, directory: &Path) -> Result<u64, ToolError> {
+/// Writes the source into the folder, and names it in the manifest. Gives its size, and what to tell of it.
+fn write_source(manifest: &mut Manifest, source: SourceCode, directory: &Path) -> Result<(u64, Vec<String>), ToolError> {
     match source {
         SourceCode::Text(text) => {
             if text.len() > SOURCE_LENGTH {
@@ -99,7 +97,12 @@ fn write_source(manifest: &mut Manifest, source: SourceCode, directory: &Path) -
             if text.trim().is_empty() {
                 return Err(ToolError::invalid("The `code` is empty"));
             }
-            let decision = source::decide(manifest, text.as_bytes())?;
+            let decision = source::decide(manifest, text.as_bytes(), Origin::New)?;
+            source::advice::check(&manifest.name, &decision, &text)?;
+            // A carriage return is part of a word to a shell, and of the interpreter's name in a `#!` line.
+            let text = if decision.language == Language::Other { text.replace("\r\n", "\n") } else { text };
+            let notes = source::advice::notes(manifest, &decision, &text);
+            manifest.protocol = Some(decision.protocol);
             manifest.entry_file = Some(decision.entry_file);
             let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), String::new());
             let path = tool.source_path()?;
@@ -107,7 +110,7 @@ fn write_source(manifest: &mut Manifest, source: SourceCode, directory: &Path) -
             if text.starts_with("#!") {
                 make_executable(&path).map_err(|error| cannot_write("the source", &error))?;
             }
-            Ok(text.len() as u64)
+            Ok((text.len() as u64, notes))
         }
         SourceCode::Folder => {
             let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), String::new());
@@ -115,7 +118,7 @@ fn write_source(manifest: &mut Manifest, source: SourceCode, directory: &Path) -
             let metadata = fs::metadata(&path).map_err(|error| {
                 ToolError::invalid(format!("The `entry_file` of `{}` cannot be read: {error}", manifest.name))
             })?;
-            Ok(metadata.len())
+            Ok((metadata.len(), Vec::new()))
         }
         SourceCode::Wat(_) | SourceCode::Module(_) => {
             Err(ToolError::invalid(format!("`{}` is a script, which is made of source text, not of a module", manifest.name)))

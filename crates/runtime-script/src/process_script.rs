@@ -1,10 +1,11 @@
-//! Process scripts: started anew for each call, a JSON-RPC line in, a reply line or plain printing out.
+//! Programs: started anew for each call, their arguments on stdin, a printed result or a reply out. Beside the standard
+//! streams each has a line of its own to its host, for the kits.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use skillz_json::Value;
 use skillz_process::{Child, Exit, Launcher};
-use skillz_tool::{CallClock, Host, Output, ToolCall, ToolError, ToolOutcome};
+use skillz_tool::{CallClock, Host, Output, Protocol, ToolCall, ToolError, ToolOutcome};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{
@@ -19,10 +20,6 @@ use crate::{
 
 /// How long a script may go on after its reply: to write its files and end by itself.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long nothing must happen before it is looked whether the script waits for the end of its stdin.
-const FIRST_LOOK: Duration = Duration::from_millis(20);
-/// Longest time between two looks.
-const LAST_LOOK: Duration = Duration::from_millis(500);
 /// How long the pipes are read after the end of everything that could write to them.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -36,12 +33,15 @@ pub(crate) async fn run(
 ) -> Result<ToolOutcome, ToolError> {
     let name = call.tool.name.as_str();
     let command = site.process(call, &folder)?;
-    let child = launcher.spawn(command).await.map_err(|error| failure::not_started(name, error))?;
-    let mut run = Run::new(child, call, host);
-    run.input.push(&execute_line(call, &folder));
-    if !site.plan.may_ask {
-        // Nothing else can come, so that programs that read to the end are not kept waiting.
-        run.input.close();
+    let child = launcher.spawn_with_host(command).await.map_err(|error| failure::not_started(name, error))?;
+    let talks = site.plan.decision.protocol == Protocol::JsonRpc;
+    let mut run = Run::new(child, call, host, talks);
+    run.line.input.push(&execute_line(call, &folder));
+    if talks {
+        run.standard.input.push(&execute_line(call, &folder));
+    } else {
+        run.standard.input.push(format!("{}\n", Value::Object(call.arguments.clone())).as_bytes());
+        run.standard.input.close();
     }
     let ended = run.follow(&call.clock).await;
     let outcome = run.outcome(ended);
@@ -59,13 +59,23 @@ enum Ended {
     Lost(String),
 }
 
+/// One way to and from the program, and what is said on it.
+struct Talk {
+    input: LineWriter,
+    output: LineReader,
+    conversation: Conversation,
+}
+
 struct Run<'a> {
     call: &'a ToolCall,
     child: Child,
-    input: LineWriter,
-    output: LineReader,
+    /// stdin and stdout.
+    standard: Talk,
+    /// The line to the host.
+    line: Talk,
     errors: LineReader,
-    conversation: Conversation,
+    /// Whether lines of its stdout may be messages.
+    talks: bool,
     log: LogForwarder,
     /// What was printed and is no message.
     printed: Vec<u8>,
@@ -73,51 +83,32 @@ struct Run<'a> {
     output_left: u64,
     reply: Option<Reply>,
     replaced_bytes: bool,
-    input_watch: InputWatch,
-    /// It made a request although it had read its stdin to the end.
-    asked_too_late: bool,
-}
-
-/// When to look whether the script waits for the end of its stdin, which stays open for replies.
-struct InputWatch {
-    next: Instant,
-    pause: Duration,
-    /// Whether the last look found it waiting. Only two in a row, with nothing in between, count.
-    was_waiting: bool,
-}
-
-impl InputWatch {
-    fn new() -> Self {
-        Self { next: Instant::now() + FIRST_LOOK, pause: FIRST_LOOK, was_waiting: false }
-    }
-
-    /// Takes what a look found; says whether stdin may be closed.
-    fn take(&mut self, waits: bool) -> bool {
-        let may_close = waits && self.was_waiting;
-        self.was_waiting = waits;
-        self.pause = if waits { FIRST_LOOK } else { (self.pause * 2).min(LAST_LOOK) };
-        self.next = Instant::now() + self.pause;
-        may_close
-    }
 }
 
 impl<'a> Run<'a> {
-    fn new(mut child: Child, call: &'a ToolCall, host: Arc<dyn Host>) -> Self {
+    fn new(mut child: Child, call: &'a ToolCall, host: Arc<dyn Host>, talks: bool) -> Self {
+        let (line_in, line_out) = child.host.take().map(|line| (line.input, line.output)).unzip();
         Self {
             call,
-            input: LineWriter::new(child.stdin.take()),
-            output: LineReader::new(child.stdout.take()),
+            standard: Talk {
+                input: LineWriter::new(child.stdin.take()),
+                output: LineReader::new(child.stdout.take()),
+                conversation: Conversation::new(Arc::clone(&host)),
+            },
+            line: Talk {
+                input: LineWriter::new(line_in),
+                output: LineReader::new(line_out),
+                conversation: Conversation::new(Arc::clone(&host)),
+            },
             errors: LineReader::new(child.stderr.take()),
-            conversation: Conversation::new(Arc::clone(&host)),
             log: LogForwarder::new(host),
             child,
+            talks,
             printed: Vec::new(),
             error_tail: Tail::default(),
             output_left: call.limits.max_output_bytes,
             reply: None,
             replaced_bytes: false,
-            input_watch: InputWatch::new(),
-            asked_too_late: false,
         }
     }
 
@@ -127,36 +118,29 @@ impl<'a> Run<'a> {
         let mut expired = pin!(expiry(clock));
         let mut grace_ends: Option<Instant> = None;
         loop {
-            if self.reply.is_some() && grace_ends.is_none() && self.conversation.is_quiet() {
-                self.input.close();
+            if self.reply.is_some() && grace_ends.is_none() && self.is_quiet() {
+                self.standard.input.close();
+                self.line.input.close();
                 grace_ends = Some(Instant::now() + GRACE);
             }
-            // While a request is under way its answer will come; after the reply nothing more is read.
-            let watches =
-                self.input.is_open() && !self.input.has_pending() && self.conversation.is_quiet() && self.reply.is_none();
-            let next_look = self.input_watch.next;
-            let reads = !self.output.is_done() && self.conversation.has_room();
+            let reads = |talk: &Talk| !talk.output.is_done() && talk.conversation.has_room();
+            let (reads_standard, reads_line) = (reads(&self.standard), reads(&self.line));
             tokio::select! {
                 biased;
                 () = &mut expired => return Ended::TimedOut,
-                count = self.output.fill(), if reads => {
+                count = self.standard.output.fill(), if reads_standard => {
                     if !self.take_output(count) { return Ended::TooMuchOutput }
+                }
+                count = self.line.output.fill(), if reads_line => {
+                    if !self.take_line(count) { return Ended::TooMuchOutput }
                 }
                 count = self.errors.fill(), if !self.errors.is_done() => {
                     if !self.take_errors(count) { return Ended::TooMuchOutput }
                 }
-                answer = self.conversation.next_answer() => {
-                    self.asked_too_late |= !self.input.is_open();
-                    self.input.push(&answer);
-                    self.input_watch = InputWatch::new();
-                }
-                _ = self.input.advance(), if self.input.has_pending() => {}
-                () = sleep_until(next_look), if watches => {
-                    let waits = self.child.waits_for_input().await.unwrap_or(false);
-                    if self.input_watch.take(waits) {
-                        self.input.close();
-                    }
-                }
+                answer = self.standard.conversation.next_answer() => self.standard.input.push(&answer),
+                answer = self.line.conversation.next_answer() => self.line.input.push(&answer),
+                _ = self.standard.input.advance(), if self.standard.input.has_pending() => {}
+                _ = self.line.input.advance(), if self.line.input.has_pending() => {}
                 exit = self.child.wait() => {
                     return match exit {
                         Ok(exit) => self.drain(exit).await,
@@ -174,10 +158,13 @@ impl<'a> Run<'a> {
     /// Reads what is left in the pipes. The whole tree has ended, so that their end comes.
     async fn drain(&mut self, exit: Exit) -> Ended {
         let deadline = Instant::now() + DRAIN;
-        while !self.output.is_done() || !self.errors.is_done() {
+        while !self.standard.output.is_done() || !self.line.output.is_done() || !self.errors.is_done() {
             tokio::select! {
-                count = self.output.fill(), if !self.output.is_done() => {
+                count = self.standard.output.fill(), if !self.standard.output.is_done() => {
                     if !self.take_output(count) { return Ended::TooMuchOutput }
+                }
+                count = self.line.output.fill(), if !self.line.output.is_done() => {
+                    if !self.take_line(count) { return Ended::TooMuchOutput }
                 }
                 count = self.errors.fill(), if !self.errors.is_done() => {
                     if !self.take_errors(count) { return Ended::TooMuchOutput }
@@ -186,9 +173,10 @@ impl<'a> Run<'a> {
             }
         }
         // Requests that nobody waited for count all the same.
-        while !self.conversation.is_quiet() {
+        while !self.is_quiet() {
             tokio::select! {
-                _ = self.conversation.next_answer() => {}
+                _ = self.standard.conversation.next_answer() => {}
+                _ = self.line.conversation.next_answer() => {}
                 () = sleep_until(deadline) => break,
             }
         }
@@ -200,19 +188,41 @@ impl<'a> Run<'a> {
         if !self.spend(count) {
             return false;
         }
-        self.input_watch = InputWatch::new();
-        while let Some(line) = self.output.take_line() {
-            match message::parse(line) {
+        while let Some(line) = self.standard.output.take_line() {
+            let message = if self.talks { message::parse(line) } else { Line::Text };
+            match message {
                 Line::Text => self.printed.extend_from_slice(line),
                 message => {
                     self.replaced_bytes |= matches!(message, Line::Reply(_)) && std::str::from_utf8(line).is_err();
-                    let reply = self.conversation.take(message);
+                    let reply = self.standard.conversation.take(message);
                     // The first reply counts.
                     self.reply = self.reply.take().or(reply);
                 }
             }
         }
         true
+    }
+
+    /// Takes what was read from the line to the host, where only messages count.
+    fn take_line(&mut self, count: usize) -> bool {
+        if !self.spend(count) {
+            return false;
+        }
+        while let Some(line) = self.line.output.take_line() {
+            let reply = self.line.conversation.take(message::parse(line));
+            self.reply = self.reply.take().or(reply);
+        }
+        true
+    }
+
+    /// Whether no host request is under way.
+    fn is_quiet(&self) -> bool {
+        self.standard.conversation.is_quiet() && self.line.conversation.is_quiet()
+    }
+
+    /// What was streamed ahead, on either way.
+    fn streamed(&mut self) -> Option<Value> {
+        self.line.conversation.streamed().or_else(|| self.standard.conversation.streamed())
     }
 
     fn take_errors(&mut self, count: usize) -> bool {
@@ -249,13 +259,6 @@ impl<'a> Run<'a> {
             Ended::TooMuchOutput => failure::too_much_output(name, limits),
             Ended::Lost(reason) => ToolError::internal(format!("`{name}` was lost: {reason}")),
         };
-        let error = if self.asked_too_late && error.hint.is_none() {
-            error.with_hint(
-                "It made a host request after it had read stdin to the end, so that no answer could reach it: read one line only",
-            )
-        } else {
-            error
-        };
         let mut printed = Tail::default();
         printed.add(&self.printed);
         Err(failure::with_last_lines(error, &self.error_tail.text(), &printed.text()))
@@ -268,7 +271,7 @@ impl<'a> Run<'a> {
         }
         match reply.result {
             Ok(Value::Null) => {
-                let value = self.conversation.streamed().unwrap_or(Value::Null);
+                let value = self.streamed().unwrap_or(Value::Null);
                 Ok(self.noted(Output::Value(value)))
             }
             Ok(value) => Ok(self.noted(Output::Value(value))),
@@ -280,14 +283,16 @@ impl<'a> Run<'a> {
     }
 
     fn printed_outcome(&mut self) -> Result<ToolOutcome, ToolError> {
-        if let Some(error) = self.printed.split(|byte| *byte == b'\n').find_map(message::broken_reply) {
+        if self.talks
+            && let Some(error) = self.printed.split(|byte| *byte == b'\n').find_map(message::broken_reply)
+        {
             let name = self.call.tool.name.as_str();
             return Err(ToolError::failed(format!("`{name}` printed a reply that is not valid JSON: {error}"))
                 .with_output(String::from_utf8_lossy(&self.printed))
                 .with_hint("Print the reply with a JSON library; JSON has no NaN and no Infinity"));
         }
         if self.printed.trim_ascii().is_empty()
-            && let Some(value) = self.conversation.streamed()
+            && let Some(value) = self.streamed()
         {
             return Ok(self.noted(Output::Value(value)));
         }

@@ -10,7 +10,6 @@ use tokio::sync::Semaphore;
 
 use crate::{
     discard::{self, EnvironmentUse, EnvironmentUses},
-    failure,
     folder::{WorkingFolder, WorkingFolders},
     install,
     interpreter::Interpreters,
@@ -18,7 +17,7 @@ use crate::{
     language::Language,
     launch::Site,
     plan::{Plan, Plans},
-    prepare, process_script,
+    prepare, process_script, refusal,
     settings::ScriptSettings,
     stage::{self, Stage, StagePlan},
     worker::{self, CallEnd, Lent, Pool, Worker, WorkerKey},
@@ -104,7 +103,7 @@ impl ScriptRuntime {
         let (environment, stage) = (place.environment.as_ref(), place.stage.as_ref());
         let site = Site { plan, kit: &self.kit, environment, stage, is_confined: self.is_confined() };
         match plan.decision.protocol {
-            Protocol::Process => self.call_process(&site, call, Arc::clone(host)).await,
+            Protocol::Json | Protocol::JsonRpc => self.call_process(&site, call, Arc::clone(host)).await,
             Protocol::Function => self.call_function(&site, call, Arc::clone(host)).await,
         }
     }
@@ -186,7 +185,7 @@ impl ToolRuntime for ScriptRuntime {
             }
             _ => {}
         }
-        outcome.map_err(|error| if call.grants.network.is_none() { failure::with_missing_network(error) } else { error })
+        outcome.map_err(|error| refusal::explain(error, &call, plan.decision.language, &self.settings.cache_directory))
     }
 
     fn retire(&self, tool: &Tool) {

@@ -26,8 +26,11 @@ pub enum ToolKind {
 pub enum Protocol {
     /// `run(...)` is called in a warm worker.
     Function,
-    /// The program is started anew for each call.
-    Process,
+    /// A program gets the arguments as one line of JSON, then the end of its stdin; what it prints is the result.
+    Json,
+    /// A program that talks JSON-RPC over stdin and stdout while it runs.
+    #[serde(alias = "process")]
+    JsonRpc,
 }
 
 /// What calls of a function script share.

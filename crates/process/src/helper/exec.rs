@@ -20,7 +20,7 @@ use rustix::{
 
 use super::limits::Keeper;
 use crate::{
-    Command,
+    Command, HostLine,
     sys::{self, Forked, StringTable},
     wire::{Failure, Purpose},
 };
@@ -39,11 +39,12 @@ pub(super) struct Start<'start> {
     pub(super) keeper: &'start Keeper,
 }
 
-/// The program's three standard streams.
+/// The program's three standard streams, and the line to its host where it has one.
 pub(super) struct Streams {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
+    pub(super) host: Vec<OwnedFd>,
 }
 
 /// A program that was forked and may run already.
@@ -181,7 +182,8 @@ fn become_program(start: &Start<'_>, program: &Program, supervisor: Pid) -> Resu
     prepare(start, supervisor).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
     chdir(&start.command.directory).map_err(|error| StepFailure::new(Step::Directory, &error.into()))?;
     sys::close_others_on_exec();
-    place_more(start.more).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
+    place(3, start.more).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
+    place(HostLine::READ, &start.streams.host).map_err(|error| StepFailure::new(Step::Prepare, &error))?;
     if start.purpose == Purpose::Probe {
         sys::exit(0);
     }
@@ -195,9 +197,10 @@ fn above(descriptor: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, FREE_NUMBERS)?)
 }
 
-fn place_more(descriptors: &[OwnedFd]) -> io::Result<()> {
+/// Opens descriptors under the numbers from `first` on.
+fn place(first: i32, descriptors: &[OwnedFd]) -> io::Result<()> {
     let copies: Vec<OwnedFd> = descriptors.iter().map(above).collect::<io::Result<_>>()?;
-    (3..).zip(&copies).try_for_each(|(number, copy)| sys::place(copy.as_fd(), number))
+    (first..).zip(&copies).try_for_each(|(number, copy)| sys::place(copy.as_fd(), number))
 }
 
 fn prepare(start: &Start<'_>, supervisor: Pid) -> io::Result<()> {

@@ -12,7 +12,6 @@ mod limits;
 mod requests;
 mod sampling;
 mod spares;
-mod stillness;
 mod supervisor;
 
 use std::{

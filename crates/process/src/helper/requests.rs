@@ -14,6 +14,8 @@ pub(super) struct Descriptors {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
+    /// What the program reads from and writes to beside its standard streams, where it was asked for.
+    pub(super) host: Vec<OwnedFd>,
 }
 
 /// Receives one line for each place. `None` if the server is gone.
@@ -25,14 +27,17 @@ pub(super) fn receive_lines(life: &OwnedFd) -> Option<[OwnedFd; 3]> {
 pub(super) fn receive_request(line: &OwnedFd) -> Option<Descriptors> {
     loop {
         // Anything else makes no sense; the sender sees its socket close.
-        if let Ok([control, stdin, stdout, stderr]) = <[OwnedFd; 4]>::try_from(receive(line)?) {
-            return Some(Descriptors { control, stdin, stdout, stderr });
+        let mut received = receive(line)?.into_iter();
+        if let (Some(control), Some(stdin), Some(stdout), Some(stderr)) =
+            (received.next(), received.next(), received.next(), received.next())
+        {
+            return Some(Descriptors { control, stdin, stdout, stderr, host: received.collect() });
         }
     }
 }
 
 fn receive(line: &OwnedFd) -> Option<Vec<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(6))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let bytes = loop {

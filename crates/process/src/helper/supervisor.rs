@@ -23,7 +23,6 @@ use super::{
     exec, kill,
     limits::Keeper,
     requests::{self, Descriptors},
-    stillness,
 };
 use crate::{
     Command, Exit, sys,
@@ -63,8 +62,8 @@ pub(super) fn run(means: Means) -> ! {
     let _ = set_parent_process_death_signal(None);
     let _ = rustix::io::write(&tell_taken, &number.to_le_bytes());
     drop((line, tell_taken));
-    let Descriptors { control, stdin, stdout, stderr } = descriptors;
-    let streams = exec::Streams { stdin, stdout, stderr };
+    let Descriptors { control, stdin, stdout, stderr, host } = descriptors;
+    let streams = exec::Streams { stdin, stdout, stderr, host };
     if let Err(failure) = prepared.and_then(|prepared| supervise(&control, streams, prepared)) {
         tell(&control, &Event::Failed(failure));
     }
@@ -126,7 +125,7 @@ fn supervise(control: &OwnedFd, streams: exec::Streams, prepared: Prepared) -> R
 fn confine(layout: Option<(Confinement, Layout)>, command: &Command, streams: &exec::Streams) -> Result<u8, Failure> {
     let (Some((confinement, layout)), Some(policy)) = (layout, &command.policy) else { return Ok(0) };
     let bounds = Bounds { temporary_bytes: command.limits.memory_bytes };
-    let streams = [&streams.stdin, &streams.stdout, &streams.stderr];
+    let streams: Vec<&OwnedFd> = [&streams.stdin, &streams.stdout, &streams.stderr].into_iter().chain(&streams.host).collect();
     let entered = confinement.enter(layout, policy, bounds, &streams);
     let entered = entered.map_err(|error| Failure::Sandbox { reason: error.to_string() })?;
     Ok(u8::try_from(entered.landlock_abi).unwrap_or(u8::MAX))
@@ -176,7 +175,7 @@ fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32, keeper: &mut Keeper) 
                 return exit;
             }
         }
-        if told && !obey(control, keeper, root) {
+        if told && !obey(control, keeper) {
             return Exit::Signal(libc::SIGKILL);
         }
         if interval.is_some()
@@ -188,16 +187,12 @@ fn follow(control: &OwnedFd, signals: &OwnedFd, root: i32, keeper: &mut Keeper) 
 }
 
 /// Does what the server says; `false` if that is the end.
-fn obey(control: &OwnedFd, keeper: &mut Keeper, root: i32) -> bool {
+fn obey(control: &OwnedFd, keeper: &mut Keeper) -> bool {
     let mut word = [0_u8; 1];
     match rustix::io::read(control, &mut word) {
         Ok(1) if word == [wire::ASK_MEMORY_KILLS] => {
             let count = u32::try_from(keeper.memory_kills()).unwrap_or(u32::MAX);
             tell(control, &Event::MemoryKills(count));
-            true
-        }
-        Ok(1) if word == [wire::ASK_WAITS_FOR_INPUT] => {
-            tell(control, &Event::WaitsForInput(stillness::waits_for_input(root)));
             true
         }
         Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => true,

@@ -109,7 +109,7 @@ impl Connection {
 
 /// Sends descriptors, without waiting for room.
 fn send(line: &OwnedFd, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(6))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;

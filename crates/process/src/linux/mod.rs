@@ -1,7 +1,7 @@
 //! The server's side of the helper process: starts it, keeps the line to it, and hands it requests.
 //!
-//! A request goes over a line as four file descriptors: the control socket of the new tree and the program's stdin,
-//! stdout and stderr. Everything else passes through the control socket (see `wire`).
+//! A request goes over a line as file descriptors: the control socket of the new tree, the program's stdin,
+//! stdout and stderr, and the two of its line to the host where it has one. Everything else passes through the control socket (see `wire`).
 
 mod connection;
 mod probe;
@@ -20,7 +20,7 @@ use tokio::net::unix::pipe;
 
 pub(crate) use self::tree::Tree;
 use self::{connection::Connection, tree::Started};
-use crate::{Child, Command, ProcessError, wire};
+use crate::{Child, Command, HostLine, ProcessError, wire};
 
 /// How long [`Backend::close`] waits. The helper needs a moment only, if nobody holds a tree any more.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
@@ -37,6 +37,7 @@ struct ChildEnds {
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
+    host: Vec<OwnedFd>,
 }
 
 impl Backend {
@@ -50,8 +51,8 @@ impl Backend {
         Ok(())
     }
 
-    pub(crate) async fn spawn(&self, sandbox: SandboxKind, command: Command) -> Result<Child, ProcessError> {
-        let (child, _started) = self.start(sandbox, command, wire::Purpose::Run).await?;
+    pub(crate) async fn spawn(&self, sandbox: SandboxKind, command: Command, with_host: bool) -> Result<Child, ProcessError> {
+        let (child, _started) = self.start(sandbox, command, wire::Purpose::Run, with_host).await?;
         Ok(child)
     }
 
@@ -69,6 +70,7 @@ impl Backend {
         sandbox: SandboxKind,
         mut command: Command,
         purpose: wire::Purpose,
+        with_host: bool,
     ) -> Result<(Child, Started), ProcessError> {
         if command.policy.is_some() && !confines(sandbox)? {
             command.policy = None;
@@ -81,7 +83,15 @@ impl Backend {
         let stdin = pipe::Sender::from_owned_fd(stdin_write).map_err(lost)?;
         let stdout = pipe::Receiver::from_owned_fd(stdout_read).map_err(lost)?;
         let stderr = pipe::Receiver::from_owned_fd(stderr_read).map_err(lost)?;
-        let ends = ChildEnds { stdin: stdin_read, stdout: stdout_write, stderr: stderr_write };
+        let mut ends = ChildEnds { stdin: stdin_read, stdout: stdout_write, stderr: stderr_write, host: Vec::new() };
+        let mut host = None;
+        if with_host {
+            let (read, input) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| lost(error.into()))?;
+            let (output, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| lost(error.into()))?;
+            let input = Box::new(pipe::Sender::from_owned_fd(input).map_err(lost)?);
+            host = Some(HostLine { input, output: Box::new(pipe::Receiver::from_owned_fd(output).map_err(lost)?) });
+            ends.host = vec![read, write];
+        }
 
         let place = wire::Place::of(request.command.policy.as_ref(), request.confiner);
         let mut tree = self.hand_over(place, ends).await?;
@@ -90,6 +100,7 @@ impl Backend {
             stdin: Some(Box::new(stdin)),
             stdout: Some(Box::new(stdout)),
             stderr: Some(Box::new(stderr)),
+            host,
             tree,
             exit: None,
         };
@@ -99,7 +110,8 @@ impl Backend {
     /// Gives the helper the ends of a new tree, on a new helper if the old one turns out to be gone.
     async fn hand_over(&self, place: wire::Place, ends: ChildEnds) -> Result<Tree, ProcessError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| ProcessError::Launcher(error.to_string()))?;
-        let descriptors = [theirs.as_fd(), ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()];
+        let standard = [theirs.as_fd(), ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()];
+        let descriptors: Vec<_> = standard.into_iter().chain(ends.host.iter().map(AsFd::as_fd)).collect();
         let mut connection = self.connection()?;
         if !connection.send(place, &descriptors).await? {
             self.forget(&connection);

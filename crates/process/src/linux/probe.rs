@@ -56,7 +56,7 @@ impl Backend {
         };
         // The built-in one has done everything before it would execute; another one shows what it can in executing.
         let purpose = if sandbox == SandboxKind::Bubblewrap { Purpose::Run } else { Purpose::Probe };
-        let (mut child, started) = self.start(sandbox, command, purpose).await?;
+        let (mut child, started) = self.start(sandbox, command, purpose, false).await?;
         child.stdin = None;
         let exit = child.wait().await?;
         if exit == Exit::Code(0) {

@@ -51,7 +51,7 @@ impl Tree {
             Event::Failed(Failure::Directory { errno }) => Err(not_entered(command, errno)),
             Event::Failed(Failure::Setup { message }) => Err(not_started(command, io::Error::other(message))),
             Event::Failed(Failure::Sandbox { reason }) => Err(ProcessError::Sandbox { reason }),
-            Event::Exited(_) | Event::MemoryKills(_) | Event::WaitsForInput(_) => Err(lost()),
+            Event::Exited(_) | Event::MemoryKills(_) => Err(lost()),
         }
     }
 
@@ -74,22 +74,7 @@ impl Tree {
                     self.exit = Some(exit);
                     return Ok(u64::from(exit == Exit::MemoryLimit));
                 }
-                Event::Started(_) | Event::Failed(_) | Event::WaitsForInput(_) => {}
-            }
-        }
-    }
-
-    /// Asks whether the tree waits for its stdin and nothing else.
-    pub(crate) async fn waits_for_input(&mut self) -> Result<bool, ProcessError> {
-        self.say(&[wire::ASK_WAITS_FOR_INPUT]).await;
-        loop {
-            match self.event().await? {
-                Event::WaitsForInput(waits) => return Ok(waits),
-                Event::Exited(exit) => {
-                    self.exit = Some(exit);
-                    return Ok(false);
-                }
-                Event::Started(_) | Event::Failed(_) | Event::MemoryKills(_) => {}
+                Event::Started(_) | Event::Failed(_) => {}
             }
         }
     }

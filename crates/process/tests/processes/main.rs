@@ -10,7 +10,7 @@
 
 mod confinement;
 mod death;
-mod input;
+mod host;
 mod limits;
 mod server;
 mod spawn;

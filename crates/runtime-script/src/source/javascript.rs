@@ -23,11 +23,18 @@ use super::signature;
 
 /// What decides over the protocol and the form of a JavaScript file.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Facts {
     /// It exports `run`, or a default function.
     pub(crate) exports_run: bool,
     /// It declares a function `run` and exports none.
     pub(crate) hides_run: bool,
+    /// There is no statement in it.
+    pub(crate) is_empty: bool,
+    /// Nothing but imports, functions, classes and variables stand at its top level.
+    pub(crate) only_defines: bool,
+    /// How many parameters the exported function has, where they stand in the file.
+    pub(crate) parameters: usize,
     /// It reads stdin itself.
     pub(crate) reads_stdin: bool,
     /// It is an ES module; otherwise CommonJS.
@@ -47,6 +54,9 @@ pub(crate) fn facts(source: &str, typescript: bool) -> Result<Facts, String> {
         exports_run: run.is_some(),
         hides_run: run.is_none() && function_named(&parsed.program, "run").is_some(),
         reads_stdin: seen.reads_stdin,
+        is_empty: parsed.program.body.is_empty(),
+        only_defines: parsed.program.body.iter().all(|statement| statement.is_declaration() || statement.is_module_declaration()),
+        parameters: run.flatten().map_or(0, |parameters| parameters.items.len()),
         is_module: parsed.is_module || seen.awaits_at_top_level,
         input_schema: run.flatten().and_then(|parameters| signature::input_schema(parameters, &parsed.program)),
     })

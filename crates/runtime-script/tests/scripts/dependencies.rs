@@ -75,7 +75,7 @@ async fn a_deleted_tool_takes_along_what_no_other_needs_and_no_call_uses() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let code = format!("import fixture_one\nopen({:?}).read()\nprint(fixture_one.VERSION)", pipe.display().to_string());
     let waiting =
-        bench.register(with(with_protocol(script("waiting", "python3", &code), Protocol::Process), &["fixture-one"])).await;
+        bench.register(with(with_protocol(script("waiting", "python3", &code), Protocol::JsonRpc), &["fixture-one"])).await;
     let (outcome, ()) = tokio::join!(bench.run(&waiting, json!({})), async {
         let writer = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(pipe)).await.unwrap();
         bench.runtime_discard(&waiting, &[]).await;

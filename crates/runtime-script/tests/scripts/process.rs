@@ -18,7 +18,7 @@ const SPEAKERS: [(&str, &str); 7] = [
     ),
     (
         "bash",
-        "read -r line\na=$(sed 's/.*\"a\":\\([0-9]*\\).*/\\1/' <<<\"$line\"); b=$(sed 's/.*\"b\":\\([0-9]*\\).*/\\1/' <<<\"$line\")\necho \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":{\\\"sum\\\":$((a + b))}}\"",
+        "read -r line # params\na=$(sed 's/.*\"a\":\\([0-9]*\\).*/\\1/' <<<\"$line\"); b=$(sed 's/.*\"b\":\\([0-9]*\\).*/\\1/' <<<\"$line\")\necho \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":{\\\"sum\\\":$((a + b))}}\"",
     ),
     (
         "ruby",
@@ -34,7 +34,7 @@ const SPEAKERS: [(&str, &str); 7] = [
     ),
     (
         "lua",
-        "local line = io.read('l')\nlocal a = line:match('\"a\":(%d+)')\nlocal b = line:match('\"b\":(%d+)')\nprint(string.format('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"sum\":%d}}', a + b))",
+        "local line = io.read('l') -- params\nlocal a = line:match('\"a\":(%d+)')\nlocal b = line:match('\"b\":(%d+)')\nprint(string.format('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"sum\":%d}}', a + b))",
     ),
 ];
 
@@ -53,7 +53,7 @@ async fn plain_programs_are_tools_too() {
         ("bash", "read line; echo hello", "hello\n"),
         ("bash", "echo \"$SKILLZ_ARGUMENTS\"", "{\"text\":\"重要 ★ 🎉\"}\n"),
         ("python3", "print('重要 ★ 🎉')", "重要 ★ 🎉\n"),
-        ("python3", "import sys, json\nprint(json.load(sys.stdin)['params']['arguments']['text'])", "重要 ★ 🎉\n"),
+        ("python3", "import sys, json\nprint(json.load(sys.stdin)['text'])", "重要 ★ 🎉\n"),
         ("bash", "cat > /dev/null; echo read to the end", "read to the end\n"),
         ("sh", "printf no-line-break", "no-line-break"),
         ("bash", "true", ""),
@@ -61,6 +61,28 @@ async fn plain_programs_are_tools_too() {
     ] {
         let outcome = bench.once(interpreter, code, json!({"text": "重要 ★ 🎉"})).await;
         assert_eq!(outcome, json!(printed), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn programs_as_people_write_them_read_json_to_the_end() {
+    let bench = Bench::new();
+    for (interpreter, code) in [
+        ("python3", "import json, sys\ndata = json.load(sys.stdin)\nprint(data['n'] * 2)"),
+        ("python3", "import json\ndata = json.loads(input())\nprint(data['n'] * 2)"),
+        ("python3", "import json, sys\nfor line in sys.stdin:\n    print(json.loads(line)['n'] * 2)"),
+        ("python3", "import json, os\nprint(json.loads(os.environ['SKILLZ_ARGUMENTS'])['n'] * 2)"),
+        ("bash", "n=$(sed 's/[^0-9]//g'); echo $((n * 2))"),
+        ("bash", "IFS= read -r line\r\necho $(( $(tr -dc 0-9 <<<\"$line\") * 2 ))\r\n"),
+        ("node", "let s = ''; process.stdin.on('data', (d) => (s += d)).on('end', () => console.log(JSON.parse(s).n * 2))"),
+        ("node", "console.log(JSON.parse(require('fs').readFileSync(0, 'utf8')).n * 2)"),
+        ("node", "for await (const part of process.stdin) console.log(JSON.parse(part).n * 2)"),
+        ("ruby", "require 'json'\nputs JSON.parse($stdin.read)['n'] * 2"),
+        ("perl", "local $/; my ($n) = <STDIN> =~ /(\\d+)/; print $n * 2, \"\\n\";"),
+        ("php", "<?php echo json_decode(stream_get_contents(STDIN))->n * 2, \"\\n\";"),
+        ("lua", "print(math.floor(io.read('a'):match('%d+') * 2))"),
+    ] {
+        assert_eq!(bench.once(interpreter, code, json!({"n": 21})).await, json!("42\n"), "{interpreter}: {code}");
     }
 }
 
@@ -114,7 +136,7 @@ async fn failures_say_what_the_script_said() {
         ("bash", "no-such-command", ErrorKind::Failed, vec!["exit code 127", "no-such-command"]),
         (
             "bash",
-            "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"not today\",\"data\":[1]}}'",
+            ": params; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"not today\",\"data\":[1]}}'",
             ErrorKind::Failed,
             vec!["`fails` failed: not today"],
         ),

@@ -10,7 +10,7 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
     "register_script",
     "Make a tool from a script. Best: Python `def run(text: str, n: int = 1) -> dict` (hints and docstring give the schema; \
      `import skillz` for memory, other tools, progress, questions) or JavaScript `export async function run({text})`. Any other \
-     program: JSON-RPC line on stdin, or arguments in $SKILLZ_ARGUMENTS; prints its result. Arguments as in build_tool",
+     program: its arguments are one line of JSON on stdin (then EOF), or `argv`; it prints its result. Arguments as in build_tool",
     r#"{"type":"object","properties":{
         "name":{"type":"string"},
         "description":{"type":"string"},
@@ -25,7 +25,7 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
         "permissions":{"type":"object"},
         "limits":{"type":"object"},
         "requires_services":{"type":"array","items":{"type":"string"}},
-        "protocol":{"enum":["function","process"]},
+        "protocol":{"enum":["function","json","jsonrpc"]},
         "argv":{"type":"array"},
         "isolation":{"enum":["call","worker"]},
         "working_directory":{"enum":["$ROOT"]},
