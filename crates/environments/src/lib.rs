@@ -13,6 +13,7 @@ mod lock;
 mod node;
 mod python;
 mod request;
+mod requirement;
 mod specifier;
 mod tag;
 
