@@ -11,6 +11,7 @@ use skillz_environments::Environment;
 use skillz_tool::{Manifest, Tool, ToolError};
 
 use crate::{
+    install,
     interpreter::{Interpreter, Interpreters},
     source::{self, Decision},
 };
@@ -32,6 +33,10 @@ pub(crate) struct Plan {
     /// Whether it may make host requests, as far as its source tells: one that never speaks of a `method`, nor of
     /// the helper, cannot.
     pub(crate) may_ask: bool,
+    /// What it depends on: what the manifest names, and a Python source by its inline metadata.
+    pub(crate) dependencies: Vec<String>,
+    /// The versions of Python that its inline metadata asks for.
+    pub(crate) requires_python: Option<String>,
     /// The environment as it was last seen; whether it is still whole is looked at for each call.
     pub(crate) environment: Mutex<Option<Environment>>,
 }
@@ -79,8 +84,9 @@ pub(crate) fn make(manifest: &Manifest, folder: &Path, entry: PathBuf, interpret
         [] => None,
         words => Some(interpreters.resolve_words(words)?),
     };
+    let (dependencies, requires_python) = install::dependencies(manifest, &decision, &source)?;
     let may_ask = speaks_protocol(&source) || folder_speaks_protocol(folder, &entry);
-    Ok(Plan { decision, entry, interpreter, may_ask, environment: Mutex::default() })
+    Ok(Plan { decision, entry, interpreter, may_ask, dependencies, requires_python, environment: Mutex::default() })
 }
 
 /// Whether a source holds one of the words without which no host request can be made.
