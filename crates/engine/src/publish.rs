@@ -42,7 +42,9 @@ impl Engine {
             }
         };
 
-        keep_lock(current.as_deref(), staging.path()).await;
+        if manifest.tool_type == ToolKind::Script {
+            keep_lock(current.as_deref(), staging.path()).await;
+        }
         let started = Instant::now();
         let prepared = self.prepare(&name, manifest, source, staging.path(), &tree).await?;
         let build_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -12,7 +12,9 @@ use std::{
 use skillz_environments::{Environment, EnvironmentError, InstallRequest, Language as Packages, Program, inline_metadata};
 use skillz_tool::{ErrorKind, Host, Manifest, Progress, ToolError};
 
-use crate::{discard::EnvironmentUse, interpreter::Interpreter, language::Language, plan::Plan, runtime::ScriptRuntime, source::Decision};
+use crate::{
+    discard::EnvironmentUse, interpreter::Interpreter, language::Language, plan::Plan, runtime::ScriptRuntime, source::Decision,
+};
 
 /// The lock beside the manifest.
 pub(crate) const LOCK_FILE: &str = "lock";

@@ -168,9 +168,35 @@ pub struct Manifest {
 
 /// The fields above.
 const FIELDS: [&str; 29] = [
-    "name", "description", "version", "tool_type", "entry_file", "interpreter", "protocol", "argv", "isolation", "working_directory",
-    "input_schema", "output_schema", "inferred", "annotations", "dependencies", "wasm_dependencies", "pipeline_steps", "mcp_server", "examples",
-    "permissions", "limits", "requires_services", "tags", "pinned", "disabled", "hash", "source", "created_at", "updated_at",
+    "name",
+    "description",
+    "version",
+    "tool_type",
+    "entry_file",
+    "interpreter",
+    "protocol",
+    "argv",
+    "isolation",
+    "working_directory",
+    "input_schema",
+    "output_schema",
+    "inferred",
+    "annotations",
+    "dependencies",
+    "wasm_dependencies",
+    "pipeline_steps",
+    "mcp_server",
+    "examples",
+    "permissions",
+    "limits",
+    "requires_services",
+    "tags",
+    "pinned",
+    "disabled",
+    "hash",
+    "source",
+    "created_at",
+    "updated_at",
 ];
 
 impl Manifest {
@@ -207,10 +233,7 @@ impl Manifest {
     }
 
     fn schemas(&mut self) -> [(&mut Option<Value>, &mut Option<Value>); 2] {
-        [
-            (&mut self.input_schema, &mut self.inferred.input_schema),
-            (&mut self.output_schema, &mut self.inferred.output_schema),
-        ]
+        [(&mut self.input_schema, &mut self.inferred.input_schema), (&mut self.output_schema, &mut self.inferred.output_schema)]
     }
 
     /// A manifest with the required fields only.
