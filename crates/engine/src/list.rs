@@ -130,7 +130,7 @@ impl Engine {
             "examples": tool.manifest.examples, "permissions": tool.manifest.permissions,
         }));
         for (field, value) in object(skillz_json::to_value(&tool.manifest).unwrap_or_default()) {
-            if field != "tool_type" && !entry.contains_key(&field) {
+            if field != "tool_type" && field != "inferred" && !entry.contains_key(&field) {
                 entry.insert(field, value);
             }
         }

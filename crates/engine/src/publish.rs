@@ -14,6 +14,8 @@ use crate::{
 
 /// Most failing examples that the error's text shows.
 const SHOWN_FAILURES: usize = 5;
+/// The file beside a script's manifest that holds the exact versions of its dependencies.
+const LOCK: &str = "lock";
 
 impl Engine {
     /// Prepares, tries and publishes a new version of a tool. Dropping the future publishes nothing.
@@ -40,6 +42,9 @@ impl Engine {
             }
         };
 
+        if manifest.tool_type == ToolKind::Script {
+            keep_lock(current.as_deref(), staging.path()).await;
+        }
         let started = Instant::now();
         let prepared = self.prepare(&name, manifest, source, staging.path(), &tree).await?;
         let build_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -185,6 +190,16 @@ impl Engine {
             ));
         }
         Ok((current.name.clone(), Some(current)))
+    }
+}
+
+/// Hands what a script's dependencies resolved to on to its next version, unless that brings its own: where they stay equal,
+/// nothing is installed again. Without it they are resolved anew.
+async fn keep_lock(current: Option<&Tool>, directory: &Path) {
+    let Some(current) = current.filter(|current| current.kind() == ToolKind::Script) else { return };
+    let lock = directory.join(LOCK);
+    if !tokio::fs::try_exists(&lock).await.unwrap_or(true) {
+        let _ = tokio::fs::copy(current.directory.join(LOCK), lock).await;
     }
 }
 

@@ -15,6 +15,24 @@ pub enum EnvironmentError {
         /// What is wrong with it, and what would do.
         reason: String,
     },
+    /// A block of inline metadata is broken.
+    #[error("The inline metadata (`# /// script`) is broken on line {line}: {reason}")]
+    InlineMetadata {
+        /// Line of the source, from 1.
+        line: usize,
+        /// What is wrong with it, and what would do.
+        reason: String,
+    },
+    /// The interpreter is none of those that the script asks for.
+    #[error("The script asks for Python {required} (`requires-python`), and `{program}` is Python {found}")]
+    PythonVersion {
+        /// The versions that would do.
+        required: String,
+        /// The version that is there.
+        found: String,
+        /// The interpreter.
+        program: String,
+    },
     /// No program that installs for this language is there.
     #[error("Nothing on this machine installs {language} packages: {missing}")]
     NoInstaller {
@@ -53,8 +71,11 @@ impl EnvironmentError {
     pub fn fix(&self) -> Option<&str> {
         match self {
             Self::NoInstaller { fix, .. } | Self::Install { fix, .. } => Some(fix),
+            Self::PythonVersion { .. } => {
+                Some("Name another interpreter, such as `python3.13`, in `interpreter`, or loosen `requires-python`")
+            }
             Self::Files { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => Some("Free some space on the disk"),
-            Self::Specifier { .. } | Self::Start(_) | Self::Files { .. } => None,
+            Self::Specifier { .. } | Self::InlineMetadata { .. } | Self::Start(_) | Self::Files { .. } => None,
         }
     }
 

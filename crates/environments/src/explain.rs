@@ -92,7 +92,7 @@ const KNOWN: [(&[&str], &str, &str); 11] = [
     (
         &["DO NOT MATCH THE HASHES", "hash mismatch", "Hash mismatch", "EINTEGRITY"],
         "A package is not the one that was locked",
-        "If the change is meant, register the tool again without its `lock`",
+        "If the change is meant, delete the tool and register it again, so that its versions are locked anew",
     ),
     (
         &["EBADENGINE", "requires a different Python", "Requires-Python"],

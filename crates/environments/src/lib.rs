@@ -8,11 +8,13 @@
 mod error;
 mod explain;
 mod folder;
+mod inline;
 mod installer;
 mod lock;
 mod node;
 mod python;
 mod request;
+mod requirement;
 mod specifier;
 mod tag;
 
@@ -25,6 +27,7 @@ use std::{
 use skillz_process::Launcher;
 
 pub use error::EnvironmentError;
+pub use inline::{InlineMetadata, inline_metadata};
 pub use request::{Environment, InstallRequest, Language, Program, UnusedEnvironment};
 
 use crate::{folder::Staging, installer::Installer, lock::BuildLock};
@@ -98,6 +101,34 @@ impl Environments {
     pub async fn ensure(&self, request: InstallRequest<'_>) -> Result<Environment, EnvironmentError> {
         let dependencies = specifier::check(request.language, request.dependencies, request.install_scripts)?;
         let request = InstallRequest { dependencies: &dependencies, ..request };
+        let (installer, base) = self.installer(request)?;
+        let base = &base;
+        let aside = Staging::create(base)?;
+        let interpreter = self.shared.interpreters.get(&installer, aside.path()).await?;
+        let given = request.lock.filter(|lock| lock::is_of(request.language, lock, &dependencies));
+        if let Some(environment) = given.and_then(|lock| self.open(request.language, &interpreter.tag, lock)) {
+            return Ok(environment);
+        }
+        let key =
+            lock::digest(&[&request.language.to_string(), &interpreter.tag, given.unwrap_or_default(), &dependencies.join("\n")]);
+        let _lock = BuildLock::acquire(&base.join(".locks").join(key)).await?;
+        self.build(&installer, &interpreter, given, aside, base).await
+    }
+
+    /// Refuses a Python that is none of the versions that a script's `requires-python` asks for.
+    pub async fn check_python(&self, request: InstallRequest<'_>, required: &str) -> Result<(), EnvironmentError> {
+        let (installer, base) = self.installer(request)?;
+        let aside = Staging::create(&base)?;
+        let found = self.shared.interpreters.get(&installer, aside.path()).await?.version;
+        if inline::satisfies(&found, required) == Some(true) {
+            return Ok(());
+        }
+        let program = request.interpreter.path.display().to_string();
+        Err(EnvironmentError::PythonVersion { required: required.to_owned(), found, program })
+    }
+
+    /// What installs, and the folder of all environments by its real path; folders are made.
+    fn installer<'a>(&'a self, request: InstallRequest<'a>) -> Result<(Installer<'a>, PathBuf), EnvironmentError> {
         let base = self.directory();
         let cache = self.shared.settings.cache_directory.join(if request.install_scripts {
             "installers-with-scripts"
@@ -110,21 +141,10 @@ impl Environments {
         // A sandbox shows writable folders at their real paths only.
         let real =
             |folder: &Path| folder.canonicalize().map_err(EnvironmentError::files(format!("The folder `{}`", folder.display())));
-        let (base, cache) = (&real(base)?, real(&cache)?);
-        self.shared.swept.call_once(|| folder::sweep(base));
-        let installer =
-            Installer { launcher: &self.shared.settings.launcher, request, variables: &self.shared.settings.variables, cache };
-
-        let aside = Staging::create(base)?;
-        let interpreter = self.shared.interpreters.get(&installer, aside.path()).await?;
-        let given = request.lock.filter(|lock| lock::is_of(request.language, lock, &dependencies));
-        if let Some(environment) = given.and_then(|lock| self.open(request.language, &interpreter.tag, lock)) {
-            return Ok(environment);
-        }
-        let key =
-            lock::digest(&[&request.language.to_string(), &interpreter.tag, given.unwrap_or_default(), &dependencies.join("\n")]);
-        let _lock = BuildLock::acquire(&base.join(".locks").join(key)).await?;
-        self.build(&installer, &interpreter, given, aside, base).await
+        let (base, cache) = (real(base)?, real(&cache)?);
+        self.shared.swept.call_once(|| folder::sweep(&base));
+        let (launcher, variables) = (&self.shared.settings.launcher, &self.shared.settings.variables);
+        Ok((Installer { launcher, request, variables, cache }, base))
     }
 
     async fn build(

@@ -1,6 +1,7 @@
 //! Locks: the exact versions beside a manifest, and the lock files that keep two builders apart.
 
 use std::{
+    collections::BTreeSet,
     fs::{File, TryLockError},
     path::Path,
     time::Duration,
@@ -25,7 +26,8 @@ pub(crate) fn is_of(language: Language, lock: &str, dependencies: &[String]) -> 
         Language::Python => {
             let header = lock.lines().next().and_then(|line| line.strip_prefix(PYTHON_HEADER));
             let locked: Option<Vec<String>> = header.and_then(|list| serde_json::from_str(list).ok());
-            locked.is_some_and(|locked| locked == dependencies)
+            let set = |list: &[String]| list.iter().cloned().collect::<BTreeSet<_>>();
+            locked.is_some_and(|locked| set(&locked) == set(dependencies))
         }
         Language::Node => {
             let locked: Option<Value> = serde_json::from_str(lock).ok();
@@ -95,6 +97,7 @@ mod tests {
     fn locks_know_their_dependencies() {
         let lock = python(&list(&["six>=1", "requests"]), "six==1.17.0\n");
         assert!(is_of(Language::Python, &lock, &list(&["six>=1", "requests"])));
+        assert!(is_of(Language::Python, &lock, &list(&["requests", "six>=1", "requests"])), "their order says nothing");
         assert!(!is_of(Language::Python, &lock, &list(&["six>=1"])));
         assert!(!is_of(Language::Python, "six==1\n", &list(&["six>=1"])));
         let lock = json!({"packages": {"": {"dependencies": {"left-pad": "^1", "@a/b": "*"}}}}).to_string();

@@ -1,7 +1,10 @@
 //! Checks dependencies before any installer sees them: none can be an option, a second line, or, without the
 //! permission for it, a URL or a path.
 
-use crate::{EnvironmentError, Language};
+use crate::{
+    EnvironmentError, Language,
+    requirement::{is_place, is_requirement},
+};
 
 /// Longest specifier, in bytes.
 const LENGTH: usize = 500;
@@ -30,20 +33,18 @@ fn check_one(language: Language, specifier: &str, from_anywhere: bool) -> Result
     if text.len() > LENGTH {
         return Err(refused(specifier, "is too long"));
     }
-    if text.starts_with('-') {
-        return Err(refused(specifier, "looks like an option of the installer, and none is taken"));
-    }
-    if text.chars().any(char::is_control) || text.contains(['`', '\\', '#']) {
+    let breaks_line = |character: char| character.is_control() || character.is_whitespace() && character != ' ';
+    if text.chars().any(breaks_line) || text.contains(['`', '\\']) || text.contains(" #") {
         return Err(refused(specifier, "has a character that no package name or version has"));
+    }
+    // A dash alone stands between the versions of an npm range.
+    if text.split(' ').any(|word| word.len() > 1 && word.starts_with('-')) {
+        return Err(refused(specifier, "holds an option of the installer, and none is taken"));
     }
     if is_location(language, text) {
         if from_anywhere {
-            let has_option = text.split_whitespace().any(|word| word.starts_with('-'));
-            return if has_option {
-                Err(refused(specifier, "holds an option of the installer, and none is taken"))
-            } else {
-                Ok(())
-            };
+            let is_one = language == Language::Node && !text.contains(' ') || language == Language::Python && is_place(text);
+            return if is_one { Ok(()) } else { Err(refused(specifier, "is more than one URL or path")) };
         }
         let reason =
             "is a URL or a path; packages come from the package index, by name. The permission `install_scripts` allows both";
@@ -59,7 +60,9 @@ fn check_one(language: Language, specifier: &str, from_anywhere: bool) -> Result
     Err(refused(
         specifier,
         match language {
-            Language::Python => "is no pip requirement; write `name`, `name==1.2`, `name[extra]>=1,<2`",
+            Language::Python => {
+                "is no requirement by PEP 508 and nothing else; write `name`, `name==1.2`, `name[extra]>=1,<2; python_version < '3.12'`"
+            }
             Language::Node => "is no npm specifier; write `name`, `name@1.2.3`, `@scope/name@^1`",
         },
     ))
@@ -87,81 +90,6 @@ pub(crate) fn is_location(language: Language, text: &str) -> bool {
     let is_short_repository = language == Language::Node && !text.starts_with('@') && text.contains('/')
         || language == Language::Node && after_name != text && after_name.contains('/');
     is_archive || has_scheme || is_path || names_direct || is_short_repository
-}
-
-/// `name[extra,extra] >=1,<2 ; marker`
-fn is_requirement(text: &str) -> bool {
-    let (requirement, marker) = text.split_once(';').map_or((text, None), |(requirement, marker)| (requirement, Some(marker)));
-    let requirement = requirement.trim();
-    let name_end = requirement.find(|character: char| !is_name_character(character)).unwrap_or(requirement.len());
-    let (name, rest) = requirement.split_at(name_end);
-    let name_fits = name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.ends_with(|last: char| last.is_ascii_alphanumeric());
-    let rest = rest.trim_start();
-    let (extras, versions) = match rest.strip_prefix('[') {
-        Some(inside) => match inside.split_once(']') {
-            Some((extras, versions)) => (Some(extras), versions),
-            None => return false,
-        },
-        None => (None, rest),
-    };
-    let extras_fit = extras.is_none_or(|extras| {
-        extras.split(',').all(|extra| !extra.trim().is_empty() && extra.trim().chars().all(is_name_character))
-    });
-    let versions = versions.trim().trim_start_matches('(').trim_end_matches(')');
-    let versions_fit = versions.is_empty() || versions.split(',').all(is_version_clause);
-    name_fits && extras_fit && versions_fit && marker.is_none_or(|marker| after_marker(marker).is_some_and(str::is_empty))
-}
-
-/// What follows an environment marker of PEP 508: comparisons joined by `and` and `or`, each perhaps in parentheses.
-fn after_marker(text: &str) -> Option<&str> {
-    let mut rest = text.trim_start();
-    loop {
-        rest = match rest.strip_prefix('(') {
-            Some(inside) => after_marker(inside)?.strip_prefix(')')?,
-            None => after_marker_value(after_marker_operator(after_marker_value(rest)?)?)?,
-        };
-        rest = rest.trim_start();
-        match ["and", "or"].iter().find_map(|word| after_word(rest, word)) {
-            Some(next) => rest = next.trim_start(),
-            None => return Some(rest),
-        }
-    }
-}
-
-/// A text in quotes, or a variable such as `python_version`.
-fn after_marker_value(text: &str) -> Option<&str> {
-    let text = text.trim_start();
-    for quote in ['\'', '"'] {
-        if let Some(inside) = text.strip_prefix(quote) {
-            return inside.split_once(quote).map(|(_, rest)| rest);
-        }
-    }
-    let rest = text.trim_start_matches(|character: char| character.is_ascii_alphabetic() || matches!(character, '_' | '.'));
-    let name = text.strip_suffix(rest)?;
-    (name.starts_with(|first: char| first.is_ascii_lowercase()) && name != "and" && name != "or").then_some(rest)
-}
-
-fn after_marker_operator(text: &str) -> Option<&str> {
-    let text = text.trim_start();
-    let by_sign = ["===", "==", "~=", "!=", "<=", ">=", "<", ">"].iter().find_map(|sign| text.strip_prefix(sign));
-    by_sign.or_else(|| after_word(text, "in")).or_else(|| after_word(after_word(text, "not")?.trim_start(), "in"))
-}
-
-fn after_word<'text>(text: &'text str, word: &str) -> Option<&'text str> {
-    text.strip_prefix(word).filter(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_'))
-}
-
-fn is_name_character(character: char) -> bool {
-    character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.')
-}
-
-fn is_version_clause(clause: &str) -> bool {
-    let clause = clause.trim();
-    let operators = ["===", "==", ">=", "<=", "!=", "~=", ">", "<"];
-    let Some(version) = operators.iter().find_map(|operator| clause.strip_prefix(operator)) else { return false };
-    let version = version.trim();
-    !version.is_empty() && version.chars().all(|character| character.is_ascii_alphanumeric() || ".*+!-_".contains(character))
 }
 
 /// `name@range`, `@scope/name@range`.
@@ -219,19 +147,29 @@ mod tests {
             "Pillow!=9.0.*",
             "zope.interface",
             "typing_extensions>=4; python_version < '3.11'",
-            "idna; python_version>\"3\" and (os_name == 'posix' or sys_platform != \"win32\")",
-            "idna; 'linux' in sys_platform",
-            "idna; sys_platform not in 'win32 cygwin'",
-            "idna;extra=='a'",
             "torch==2.1.0+cpu",
             "a",
             "pip (>=1,<2)",
+            "a[]",
+            "a ; python_version>'3' and (os_name == \"nt\" or 'linux' in sys_platform)",
+            "a;python_version not in '3.8, 3.9'",
+            "a; extra == 'x'",
+            "a~=1.0 ; os.name=='posix'",
+            "a===1.0-weird",
+            "a>=1!2.0.post1",
         ] {
             assert!(taken(Language::Python, text), "{text}");
         }
-        for text in
-            ["left-pad", "left-pad@1.3.0", "@types/node@^20", "lodash@>=4 <5", "chalk@latest", "a@1.x || 2.x", "JSONStream"]
-        {
+        for text in [
+            "left-pad",
+            "left-pad@1.3.0",
+            "@types/node@^20",
+            "lodash@>=4 <5",
+            "chalk@latest",
+            "a@1.x || 2.x",
+            "a@1.2 - 2.3",
+            "JSONStream",
+        ] {
             assert!(taken(Language::Node, text), "{text}");
         }
     }
@@ -255,21 +193,46 @@ mod tests {
             "six==",
             "[extra]",
             "six;import os`x`",
-            "idna; python_version>\"3\" --config-settings=x=y",
-            "idna; python_version>\"3\" --hash=sha256:0",
-            "idna; python_version>'3' -e",
-            "idna --config-settings=x=y",
-            "idna;",
-            "idna; python_version",
-            "idna; python_version > 3",
-            "idna; (python_version > '3'",
-            "idna; python_version > '3' and",
             "a b",
             "-e .",
             "six @ file:///x",
             "~/x",
             "six[",
             "six #egg",
+            "idna; python_version>\"3\" --config-settings=x=y",
+            "idna; python_version>\"3\"--config-settings=x=y",
+            "idna; python_version>'3' -r x",
+            "idna --hash=sha256:00",
+            "idna==1 --global-option=x",
+            "idna==1;",
+            "idna; python_version",
+            "idna; python_version > 3",
+            "idna; version > '3'",
+            "idna; (python_version > '3'",
+            "idna; python_version > '3' and",
+            "idna; python_version > '3' os_name == 'x'",
+            "idna; python_version > '3",
+            "idna; 'x --index-url=y' == os_name",
+            "idna; os_name == '\u{2028}--index-url=x'",
+            "idna\u{2028}--index-url=x",
+            "idna\t--index-url=x",
+            "idna\r--index-url=x",
+            "idna\u{a0}-r x",
+            "idna (>=1",
+            "idna >=1 <2",
+            "idna>=1,",
+            "idna>=1,,<2",
+            "idna[a",
+            "idna[a,]",
+            "idna[-a]",
+            "idna six",
+            "idna,six",
+            "idna==${HOME}",
+            "-idna",
+            "idn\u{e4}",
+            "file.whl",
+            "http://h/x",
+            "C:\\x",
         ] {
             assert!(!taken(Language::Python, text), "{text}");
         }
@@ -294,6 +257,9 @@ mod tests {
             "a\0b",
             ".hidden",
             "github:u/r",
+            "a@1 --ignore-scripts=false",
+            "a@1\n-g",
+            "a@1 -g",
         ] {
             assert!(!taken(Language::Node, text), "{text}");
         }
@@ -304,9 +270,17 @@ mod tests {
         for (language, text, fits) in [
             (Language::Python, "./pkg-1.0.tar.gz", true),
             (Language::Python, "x @ https://h/x.whl", true),
+            (Language::Python, "x[e] @ https://h/x.whl#sha256=00 ; python_version > '3'", true),
+            (Language::Python, "git+https://h/x@main#egg=x", true),
             (Language::Python, "--index-url=x", false),
             (Language::Python, "x @ https://h/x.whl --config-settings=x=y", false),
+            (Language::Python, "x @ https://h/x.whl; python_version>'3' --global-option=x", false),
+            (Language::Python, "./x.tar.gz --config-settings=x=y", false),
+            (Language::Python, "./x.tar.gz ./y.tar.gz", false),
+            (Language::Python, "https://${TOKEN}@h/x.whl", false),
+            (Language::Python, "idna --pre", false),
             (Language::Node, "user/repo", true),
+            (Language::Node, "a@file:../x --ignore-scripts=false", false),
             (Language::Node, "-g", false),
         ] {
             assert_eq!(check(language, &[text.to_owned()], true).is_ok(), fits, "{text}");

@@ -45,9 +45,6 @@ impl EnvironmentUses {
 
 /// Removes the environment of a deleted tool. One that is in use stays, for `skillz doctor --fix` to remove.
 pub(crate) async fn run(environments: &Environments, uses: &EnvironmentUses, tool: &Tool, others: &[Arc<Tool>]) {
-    if tool.manifest.dependencies.is_empty() {
-        return;
-    }
     let (environments, uses, folder) = (environments.clone(), uses.clone(), tool.directory.clone());
     let others: Vec<_> = others.iter().map(|other| other.directory.clone()).collect();
     let name = tool.name.clone();

@@ -9,13 +9,51 @@ use std::{
     },
 };
 
-use skillz_environments::{Environment, EnvironmentError, InstallRequest, Language as Packages, Program};
+use skillz_environments::{Environment, EnvironmentError, InstallRequest, Language as Packages, Program, inline_metadata};
 use skillz_tool::{ErrorKind, Host, Manifest, Progress, ToolError};
 
-use crate::{discard::EnvironmentUse, interpreter::Interpreter, language::Language, plan::Plan, runtime::ScriptRuntime};
+use crate::{
+    discard::EnvironmentUse, interpreter::Interpreter, language::Language, plan::Plan, runtime::ScriptRuntime, source::Decision,
+};
 
 /// The lock beside the manifest.
 pub(crate) const LOCK_FILE: &str = "lock";
+
+/// What a script depends on, and the versions of Python that it asks for.
+pub(crate) fn dependencies(
+    manifest: &Manifest,
+    decision: &Decision,
+    source: &[u8],
+) -> Result<(Vec<String>, Option<String>), ToolError> {
+    let mut dependencies = manifest.dependencies.clone();
+    if decision.language != Language::Python {
+        return Ok((dependencies, None));
+    }
+    let inline = inline_metadata(&String::from_utf8_lossy(source)).map_err(|error| install_failure(&manifest.name, &error))?;
+    for dependency in inline.dependencies {
+        if !dependencies.contains(&dependency) {
+            dependencies.push(dependency);
+        }
+    }
+    Ok((dependencies, inline.requires_python))
+}
+
+/// Refuses an interpreter of a version that the script does not ask for.
+pub(crate) async fn check_version(runtime: &ScriptRuntime, plan: &Plan, manifest: &Manifest) -> Result<(), ToolError> {
+    let (Some(required), Some(interpreter)) = (&plan.requires_python, &plan.interpreter) else { return Ok(()) };
+    let request = InstallRequest {
+        language: Packages::Python,
+        interpreter: &program(interpreter),
+        installer: None,
+        dependencies: &[],
+        lock: None,
+        install_scripts: false,
+        base: Path::new("/"),
+        progress: &|_| {},
+    };
+    let checked = runtime.settings.environments.check_python(request, required).await;
+    checked.map_err(|error| install_failure(&manifest.name, &error))
+}
 
 /// Gives the environment of a tool, and notes its use; `None` where the tool depends on nothing. A use is noted before the
 /// environment is looked at: nobody removes it in between.
@@ -26,7 +64,7 @@ pub(crate) async fn ensure(
     folder: &Path,
     host: &dyn Host,
 ) -> Result<Option<(Environment, EnvironmentUse)>, ToolError> {
-    if manifest.dependencies.is_empty() {
+    if plan.dependencies.is_empty() {
         return Ok(None);
     }
     let known = plan.environment.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -72,7 +110,7 @@ async fn install(
         language: packages,
         interpreter: &interpreter,
         installer: installer.as_ref(),
-        dependencies: &manifest.dependencies,
+        dependencies: &plan.dependencies,
         lock: lock.as_deref(),
         install_scripts: manifest.permissions.install_scripts,
         base: folder,
@@ -101,12 +139,16 @@ pub(crate) fn forget_if_damaged(runtime: &ScriptRuntime, plan: &Plan) -> bool {
 
 fn install_failure(name: &str, error: &EnvironmentError) -> ToolError {
     let kind = match error {
-        EnvironmentError::Specifier { .. } => ErrorKind::InvalidInput,
+        EnvironmentError::Specifier { .. } | EnvironmentError::InlineMetadata { .. } | EnvironmentError::PythonVersion { .. } => {
+            ErrorKind::InvalidInput
+        }
         EnvironmentError::NoInstaller { .. } | EnvironmentError::Start(_) => ErrorKind::Unavailable,
         EnvironmentError::Install { .. } | EnvironmentError::Files { .. } => ErrorKind::Failed,
     };
     let message = match error {
-        EnvironmentError::Specifier { .. } => format!("The dependencies of `{name}` were refused. {error}"),
+        EnvironmentError::Specifier { .. } | EnvironmentError::InlineMetadata { .. } | EnvironmentError::PythonVersion { .. } => {
+            format!("The dependencies of `{name}` were refused. {error}")
+        }
         _ => format!("The dependencies of `{name}` could not be installed. {error}"),
     };
     let failure = ToolError::new(kind, message).with_output(error.output());

@@ -11,6 +11,7 @@ use skillz_environments::Environment;
 use skillz_tool::{Manifest, Tool, ToolError};
 
 use crate::{
+    install,
     interpreter::{Interpreter, Interpreters},
     source::{self, Decision, Origin},
 };
@@ -27,6 +28,10 @@ pub(crate) struct Plan {
     pub(crate) entry: PathBuf,
     /// What runs it; `None` for a program that runs itself.
     pub(crate) interpreter: Option<Arc<Interpreter>>,
+    /// What it depends on: what the manifest names, and a Python source by its inline metadata.
+    pub(crate) dependencies: Vec<String>,
+    /// The versions of Python that its inline metadata asks for.
+    pub(crate) requires_python: Option<String>,
     /// The environment as it was last seen; whether it is still whole is looked at for each call.
     pub(crate) environment: Mutex<Option<Environment>>,
 }
@@ -74,5 +79,6 @@ pub(crate) fn make(manifest: &Manifest, entry: PathBuf, interpreters: &Interpret
         [] => None,
         words => Some(interpreters.resolve_words(words)?),
     };
-    Ok(Plan { decision, entry, interpreter, environment: Mutex::default() })
+    let (dependencies, requires_python) = install::dependencies(manifest, &decision, &source)?;
+    Ok(Plan { decision, entry, interpreter, dependencies, requires_python, environment: Mutex::default() })
 }

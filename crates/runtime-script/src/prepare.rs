@@ -52,9 +52,14 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     if manifest.interpreter.is_none() && !plan.decision.command.is_empty() {
         manifest.interpreter = Some(plan.decision.command.join(" "));
     }
-    if let Some((environment, _)) = install::ensure(runtime, &plan, &manifest, &directory, host).await? {
-        fs::write(directory.join(install::LOCK_FILE), &environment.lock).map_err(|error| cannot_write("the lock", &error))?;
+    install::check_version(runtime, &plan, &manifest).await?;
+    let lock = directory.join(install::LOCK_FILE);
+    match install::ensure(runtime, &plan, &manifest, &directory, host).await? {
+        Some((environment, _)) => fs::write(&lock, &environment.lock).map_err(|error| cannot_write("the lock", &error))?,
+        // That of an earlier version, which had some.
+        None => drop(fs::remove_file(&lock)),
     }
+    let (mut input_schema, mut output_schema) = (None, None);
     if plan.decision.protocol == Protocol::Function {
         let inspection = inspect(runtime, &plan, &manifest, &directory, host).await?;
         if let Some(failure) = inspection.failure {
@@ -67,10 +72,10 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
                 error.message
             ));
         }
-        manifest.input_schema =
-            manifest.input_schema.take().or(inspection.input_schema).or_else(|| plan.decision.input_schema.clone());
-        manifest.output_schema = manifest.output_schema.take().or(inspection.output_schema);
+        input_schema = inspection.input_schema.or_else(|| plan.decision.input_schema.clone());
+        output_schema = inspection.output_schema;
     }
+    manifest.infer(input_schema, output_schema);
     Ok(Prepared { manifest, size_bytes, notes })
 }
 

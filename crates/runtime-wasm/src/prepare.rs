@@ -74,12 +74,9 @@ impl Maker {
             }
             SourceCode::Folder => self.use_folder(&manifest, &directory, &module_path, host).await?,
         };
-        if manifest.input_schema.is_none()
-            && let Ok(code) = fs::read_to_string(source_in(&directory, &manifest)?)
-        {
-            let inferred = schema::of_tool(&code);
-            manifest.input_schema = inferred.input;
-            manifest.output_schema = manifest.output_schema.or(inferred.output);
+        if let Ok(code) = fs::read_to_string(source_in(&directory, &manifest)?) {
+            let told = schema::of_tool(&code);
+            manifest.infer(told.input, told.output);
         }
         // Compiles to machine code, and so finds out whether it can be run at all.
         runner.load(&module_path).await?;

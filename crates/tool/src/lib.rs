@@ -34,7 +34,7 @@ pub use fetch::{FetchProgress, FetchRequest, Fetched, SourceFetcher};
 pub use host::{Answer, AnswerAction, Host, LogLevel, Progress};
 pub use host_request::{HostRequestError, dispatch_notification, dispatch_request};
 pub use limits::{EffectiveLimits, Limits};
-pub use manifest::{Annotations, Isolation, Manifest, Protocol, ToolKind};
+pub use manifest::{Annotations, Inferred, Isolation, Manifest, Protocol, ToolKind};
 pub use name::{BUILTIN_NAMES, NameError, ToolName};
 pub use outcome::{Output, ToolOutcome};
 pub use permissions::{FolderMode, FolderPermission, HostPattern, NetworkPermission, Permissions};

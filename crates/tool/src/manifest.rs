@@ -64,6 +64,17 @@ pub struct Annotations {
     pub open_world_hint: Option<bool>,
 }
 
+/// Schemas that a tool's code told of itself at its last publish, kept apart from those that somebody gave.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Inferred {
+    /// JSON Schema of the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// JSON Schema of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+}
+
 /// A tool's description. Fields of Skillz 0.8 keep their names and meaning; unknown fields survive in `extra`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
@@ -96,12 +107,15 @@ pub struct Manifest {
     /// `$ROOT` for programs that start in the first root; absent means a private, empty folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
-    /// JSON Schema of the arguments.
+    /// JSON Schema of the arguments, given or inferred; a file holds the given one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
-    /// JSON Schema of the result.
+    /// JSON Schema of the result, given or inferred; a file holds the given one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// Which of the two are not given but inferred: set by [`Manifest::infer`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub inferred: Inferred,
     /// Hints for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
@@ -156,7 +170,7 @@ pub struct Manifest {
 }
 
 /// The fields above.
-const FIELDS: [&str; 28] = [
+const FIELDS: [&str; 29] = [
     "name",
     "description",
     "version",
@@ -169,6 +183,7 @@ const FIELDS: [&str; 28] = [
     "working_directory",
     "input_schema",
     "output_schema",
+    "inferred",
     "annotations",
     "dependencies",
     "wasm_dependencies",
@@ -200,7 +215,28 @@ impl Manifest {
         deserializer.end()?;
         manifest.extra = serde_json::from_str(&text)?;
         manifest.extra.retain(|field, _| !FIELDS.contains(&field.as_str()));
+        for (schema, inferred) in manifest.schemas() {
+            match schema {
+                Some(_) => *inferred = None,
+                None => schema.clone_from(inferred),
+            }
+        }
         Ok(manifest)
+    }
+
+    /// Takes over the schemas that the code tells of itself now, instead of those that it told before. One that was given
+    /// stays.
+    pub fn infer(&mut self, input_schema: Option<Value>, output_schema: Option<Value>) {
+        for ((schema, inferred), told) in self.schemas().into_iter().zip([input_schema, output_schema]) {
+            if schema.is_none() || inferred.is_some() {
+                schema.clone_from(&told);
+                *inferred = told;
+            }
+        }
+    }
+
+    fn schemas(&mut self) -> [(&mut Option<Value>, &mut Option<Value>); 2] {
+        [(&mut self.input_schema, &mut self.inferred.input_schema), (&mut self.output_schema, &mut self.inferred.output_schema)]
     }
 
     /// A manifest with the required fields only.
@@ -218,6 +254,7 @@ impl Manifest {
             working_directory: None,
             input_schema: None,
             output_schema: None,
+            inferred: Inferred::default(),
             annotations: None,
             dependencies: Vec::new(),
             wasm_dependencies: Vec::new(),
@@ -241,7 +278,13 @@ impl Manifest {
 
 impl Serialize for Manifest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
+        let mut written = self.clone();
+        for (schema, inferred) in written.schemas() {
+            if inferred.is_some() {
+                *schema = None;
+            }
+        }
+        Self::serialize(&written, serializer)
     }
 }
 

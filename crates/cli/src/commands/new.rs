@@ -30,10 +30,15 @@ pub(crate) struct NewArguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Language {
+    #[value(alias = "rs")]
     Rust,
+    #[value(alias = "py")]
     Python,
+    #[value(alias = "js")]
     Javascript,
+    #[value(alias = "ts")]
     Typescript,
+    #[value(alias = "sh")]
     Bash,
     Ruby,
     Perl,
@@ -92,14 +97,17 @@ fn manifest(name: &ToolName, template: &Template) -> Manifest {
     let mut manifest = Manifest::new(name.as_str(), "Counts the words of a text.", kind);
     manifest.interpreter = template.interpreter.map(str::to_owned);
     manifest.entry_file = Some(template.file.to_owned());
-    manifest.input_schema = Some(json!({
-        "type": "object",
-        "properties": {
-            "text": {"type": "string", "description": "The text to count in"},
-            "limit": {"type": "integer", "description": "How many of its words to look at"},
-        },
-        "required": ["text"],
-    }));
+    // The signature of a function tells it; a schema given here would not follow the code.
+    if !matches!(template.file, "main.py" | "main.mjs" | "main.ts" | "src.rs") {
+        manifest.input_schema = Some(json!({
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "description": "The text to count in"},
+                "limit": {"type": "integer", "description": "How many of its words to look at"},
+            },
+            "required": ["text"],
+        }));
+    }
     let arguments = [("text".to_owned(), Value::from("one two three"))];
     manifest.examples =
         vec![Example { arguments: arguments.into_iter().collect(), result: Some(json!({"words": 3})), ..Example::default() }];

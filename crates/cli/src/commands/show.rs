@@ -29,6 +29,8 @@ pub(crate) fn run(arguments: &ShowArguments, context: &Context) -> anyhow::Resul
             "path": tool.directory,
             "hash": tool.hash,
             "manifest": tool.manifest,
+            "input_schema": tool.manifest.input_schema,
+            "output_schema": tool.manifest.output_schema,
             "versions": versions.get("versions"),
         });
         Ok(context.printer.print(&shown, |shown| text(&tool, shown))?)

@@ -107,6 +107,22 @@ fn a_tool_is_made_by_hand_built_changed_and_exported() {
         let (code, stdout, stderr) = run(skillz(), &home, &["call", &name, "text=a b c d"]);
         assert_eq!((code, stdout.replace(' ', "").trim()), (0, "{\"words\":4}"), "{language}: {stderr}");
     }
+    for (language, file) in [("py", "main.py"), ("js", "main.mjs"), ("ts", "main.ts"), ("sh", "main.sh"), ("rs", "src.rs")] {
+        assert_eq!(run(skillz(), &home, &["new", &format!("short_{language}"), "--lang", language]).0, 0, "{language}");
+        assert!(home.workspace().join(format!("short_{language}")).join(file).exists(), "{language}");
+    }
+    for (name, file, old, new) in [
+        ("counts_python", "main.py", "limit: int = 10", "limit: int = 10, more: bool = False"),
+        ("counts_rust", "src.rs", "limit: Option<usize>)", "limit: Option<usize>, _more: Option<bool>)"),
+        ("counts_typescript", "main.ts", "limit?: number;", "limit?: number; more?: boolean;"),
+    ] {
+        let source = home.workspace().join(name).join(file);
+        let code = fs::read_to_string(&source).expect("made").replace(old, new);
+        fs::write(&source, code.replace("({ text, limit = 10 }", "({ text, limit = 10, more = false }")).expect("written");
+        assert_eq!(run(skillz(), &home, &["build", name]).0, 0, "{name}");
+        let (_, shown, _) = run(skillz(), &home, &["show", name]);
+        assert!(shown.contains("more"), "the schema follows the code: {shown}");
+    }
     assert_eq!(run(skillz(), &home, &["new", "counts_bash", "--lang", "bash"]).0, 4, "the folder is there already");
     assert_eq!(run(skillz(), &home, &["new", "Bad Name", "--lang", "bash"]).0, 2);
     assert_eq!(run(skillz(), &home, &["build", "nowhere"]).0, 3);

@@ -100,6 +100,71 @@ fn find(folder: &std::path::Path, name: &str) -> Option<PathBuf> {
     None
 }
 
+/// What an installer would fail at: with an index that is not there, nothing can be resolved or fetched.
+#[tokio::test]
+async fn equal_dependencies_keep_lock_and_environment_and_run_no_installer() {
+    let packages = packages();
+    let index = tempfile::tempdir().unwrap();
+    let wheels: Vec<_> = fs::read_dir(packages).unwrap().flatten().collect();
+    for wheel in wheels.iter().filter(|file| file.path().extension().is_some_and(|extension| extension == "whl")) {
+        fs::copy(wheel.path(), index.path().join(wheel.file_name())).unwrap();
+    }
+    let bench = Bench::with_packages(index.path(), SandboxKind::None);
+    let block = |line: &str| format!("# /// script\n# dependencies = [{line}]\n# ///\n{FUNCTION}");
+    let (one, inline) = (with(script("kept", "python3", FUNCTION), &["fixture-one<2", "fixture-two"]), block("\"fixture-one\""));
+    let first = bench.register(one).await;
+    bench.register(script("inline", "python3", &inline)).await;
+    let lock = fs::read_to_string(first.directory.join("lock")).unwrap();
+    drop(index);
+    for (code, dependencies, version) in [
+        (format!("{FUNCTION} + '!'"), vec!["fixture-one<2", "fixture-two"], "1.0!"),
+        (format!("{FUNCTION} + '?'"), vec!["fixture-two", "fixture-one<2"], "1.0?"),
+        (block("\"fixture-one<2\""), vec!["fixture-two"], "1.0"),
+        (block("\"fixture-two\", \"fixture-one<2\""), vec![], "1.0"),
+        (block("\"fixture-one<2\""), vec!["fixture-one<2", "fixture-two"], "1.0"),
+    ] {
+        let again = bench.register(with(script("kept", "python3", &code), &dependencies)).await;
+        assert_eq!(fs::read_to_string(again.directory.join("lock")).unwrap(), lock, "{code}");
+        assert_eq!(value(bench.run(&again, json!({})).await), json!(version), "{code}");
+    }
+    let again = bench.register(script("inline", "python3", &format!("{inline} + '!'"))).await;
+    assert_eq!(value(bench.run(&again, json!({})).await), json!("2.0!"));
+    let other = bench.prepare(with(script("kept", "python3", FUNCTION), &["fixture-one"])).await;
+    assert_eq!(other.expect_err("has to be installed, and cannot").kind, ErrorKind::Failed);
+    let without = bench.register(script("kept", "python3", "def run(): return 1")).await;
+    assert!(!without.directory.join("lock").exists());
+}
+
+#[tokio::test]
+async fn inline_metadata_counts_as_dependencies() {
+    let bench = Bench::with_packages(&packages(), SandboxKind::None);
+    let block = |lines: &str, code: &str| format!("# /// script\n{lines}# ///\n{code}");
+    for (name, lines, code, expected) in [
+        ("function", "# dependencies = [\"fixture-one==1.0\"]\n", FUNCTION, "1.0"),
+        ("process", "# requires-python = \">=3.8\"\n# dependencies = [\n#   \"fixture-one\",\n# ]\n", PROCESS, "2.0\n"),
+        ("marked", "# dependencies = [\"fixture-one<2\", \"nothing; python_version < '3'\"]\n", FUNCTION, "1.0"),
+        ("nothing", "# dependencies = []\n", "def run(): return 'none'", "none"),
+    ] {
+        let tool = bench.register(script(name, "python3", &block(lines, code))).await;
+        assert!(tool.manifest.dependencies.is_empty(), "the source goes on to say it");
+        assert_eq!(value(bench.run(&tool, json!({})).await), json!(expected), "{name}");
+    }
+    for (lines, part) in [
+        ("# requires-python = \">=3.99\"\n", "is Python 3."),
+        ("# dependencies = [\"fixture-one\"\n", "on line "),
+        ("# ///\n\n# /// script\n", "on line 4"),
+        ("# dependencies = [\"x @ https://h/x.whl\"]\n", "install_scripts"),
+        ("# dependencies = [\"fixture-one --pre\"]\n", "option"),
+    ] {
+        let error = bench.prepare(script("refused", "python3", &block(lines, FUNCTION))).await.expect_err(lines);
+        assert_eq!(error.kind, ErrorKind::InvalidInput, "{error}");
+        assert!(error.text().contains(part), "{error}");
+    }
+    let bench = Bench::new();
+    let other = bench.register(script("javascript", "node", "// x\nexport function run() { return `\n# /// script\n` }")).await;
+    assert_eq!(value(bench.run(&other, json!({})).await), json!("\n# /// script\n"));
+}
+
 #[tokio::test]
 async fn installs_that_fail_refuse_the_tool_and_say_why() {
     let bench = Bench::with_packages(&packages(), SandboxKind::Auto);

@@ -2,6 +2,7 @@
 
 use crate::support::{Bench, script, value};
 use skillz_json::{Value, json};
+use skillz_tool::Manifest;
 
 /// Registers a function and gives its schemas.
 async fn schemas(bench: &Bench, code: &str) -> (Value, Option<Value>) {
@@ -175,5 +176,42 @@ async fn results_become_json() {
             expected,
             "{expression}"
         );
+    }
+}
+
+#[tokio::test]
+async fn schemas_follow_the_code_unless_they_were_given() {
+    let bench = Bench::new();
+    let given = json!({"type": "object", "properties": {"mine": {}}});
+    let typed = "from typing import TypedDict\nclass R(TypedDict):\n    n: int\ndef run(a: int) -> R: return {'n': a}";
+    let mut manifest = bench.prepare(script("follows", "python3", typed)).await.unwrap().0.manifest;
+    for (code, names, has_output) in [
+        (typed, vec!["a"], true),
+        ("def run(a: int, b: str): return 1", vec!["a", "b"], false),
+        ("def run(): return 1", vec![], false),
+        (typed, vec!["a"], true),
+    ] {
+        // As it lies on disk, where an edit or another publish reads it.
+        let text = serde_json::to_string(&manifest).unwrap();
+        let on_disk: Value = serde_json::from_str(&text).unwrap();
+        assert!(on_disk.get("input_schema").is_none() && on_disk.get("output_schema").is_none(), "{text}");
+        let mut again = script("follows", "python3", code);
+        again.manifest = Manifest::read(&text).unwrap();
+        assert!(again.manifest.input_schema.is_some(), "what was inferred is there: {text}");
+        manifest = bench.prepare(again).await.unwrap().0.manifest;
+        let properties = manifest.input_schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        let told: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((told, manifest.output_schema.is_some()), (names, has_output), "{code}");
+    }
+    // Somebody writes one into the file, beside what was inferred.
+    let mut on_disk: Value = serde_json::from_str(&serde_json::to_string(&manifest).unwrap()).unwrap();
+    on_disk.as_object_mut().unwrap().insert("input_schema".to_owned(), given.clone());
+    for code in [typed, "def run(a: int, b: str): return 1"] {
+        let mut again = script("follows", "python3", code);
+        again.manifest = Manifest::read(&on_disk.to_string()).unwrap();
+        let kept = bench.prepare(again).await.unwrap().0.manifest;
+        assert_eq!((kept.input_schema.as_ref(), kept.inferred.input_schema.as_ref()), (Some(&given), None));
+        on_disk = serde_json::from_str(&serde_json::to_string(&kept).unwrap()).unwrap();
+        assert_eq!(on_disk.get("input_schema"), Some(&given));
     }
 }
