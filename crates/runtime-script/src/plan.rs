@@ -12,6 +12,7 @@ use skillz_tool::{Manifest, Tool, ToolError};
 
 use crate::{
     interpreter::{Interpreter, Interpreters},
+    language,
     source::{self, Decision, Origin},
 };
 
@@ -27,6 +28,10 @@ pub(crate) struct Plan {
     pub(crate) entry: PathBuf,
     /// What runs it; `None` for a program that runs itself.
     pub(crate) interpreter: Option<Arc<Interpreter>>,
+    /// What to tell of a failure of a program that reads its command line and has none.
+    pub(crate) without_argv: Option<String>,
+    /// A shell script with the line ends of another system, which no shell takes.
+    pub(crate) has_carriage_returns: bool,
     /// The environment as it was last seen; whether it is still whole is looked at for each call.
     pub(crate) environment: Mutex<Option<Environment>>,
 }
@@ -74,5 +79,8 @@ pub(crate) fn make(manifest: &Manifest, entry: PathBuf, interpreters: &Interpret
         [] => None,
         words => Some(interpreters.resolve_words(words)?),
     };
-    Ok(Plan { decision, entry, interpreter, environment: Mutex::default() })
+    let without_argv = source::advice::without_argv(manifest, &decision, &String::from_utf8_lossy(&source));
+    let is_shell = decision.command.first().is_some_and(|command| language::is_shell(command));
+    let has_carriage_returns = is_shell && source.windows(2).any(|two| two == b"\r\n");
+    Ok(Plan { decision, entry, interpreter, without_argv, has_carriage_returns, environment: Mutex::default() })
 }

@@ -10,7 +10,7 @@ use skillz_tool::{
 };
 
 use crate::{
-    failure, install,
+    argv, failure, install,
     language::Language,
     launch::{self, Site},
     lines::LineReader,
@@ -48,6 +48,7 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     let (size_bytes, mut notes) = write_source(&mut manifest, source, &directory)?;
     let entry = Tool::new(name(&manifest)?, Version::FIRST, directory.clone(), manifest.clone(), String::new()).source_path()?;
     let plan = plan::make(&manifest, entry, &runtime.interpreters)?;
+    check_start(&manifest, plan.decision.protocol)?;
     manifest.protocol = Some(plan.decision.protocol);
     if manifest.interpreter.is_none() && !plan.decision.command.is_empty() {
         manifest.interpreter = Some(plan.decision.command.join(" "));
@@ -72,6 +73,27 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
         manifest.output_schema = manifest.output_schema.take().or(inspection.output_schema);
     }
     Ok(Prepared { manifest, size_bytes, notes })
+}
+
+/// Checks what the manifest says of how a program starts.
+fn check_start(manifest: &Manifest, protocol: Protocol) -> Result<(), ToolError> {
+    let name = &manifest.name;
+    if let Some(argv) = &manifest.argv {
+        argv::check(name, argv)?;
+    }
+    let only_of_programs = [("argv", manifest.argv.is_some()), ("working_directory", manifest.working_directory.is_some())];
+    if let Some((field, _)) = only_of_programs.into_iter().find(|(_, given)| *given && protocol == Protocol::Function) {
+        return Err(ToolError::invalid(format!("`{name}` is a function, which has no `{field}`"))
+            .with_hint(format!("Leave `{field}` out, or pass `protocol: \"json\"` to have the file run as a program")));
+    }
+    match manifest.working_directory.as_deref() {
+        None => Ok(()),
+        Some("$ROOT") if manifest.permissions.fs.iter().any(|folder| folder.path == "$ROOT") => Ok(()),
+        Some("$ROOT") => Err(ToolError::invalid(format!("`{name}` asks to start in `$ROOT` without the permission to see it"))
+            .with_hint("Add `permissions: {\"fs\": [{\"path\": \"$ROOT\"}]}`")),
+        Some(other) => Err(ToolError::invalid(format!("The `working_directory` `{other}` of `{name}` is none"))
+            .with_hint("Give `$ROOT`, the first root, or leave it out for a private, empty folder")),
+    }
 }
 
 /// Whether a module that asks for permissions may have failed for want of them: here it is loaded without any.
