@@ -99,3 +99,18 @@ async fn programs_start_in_the_first_root_where_they_ask_for_it() {
     without.manifest.working_directory = Some("$ROOT".into());
     assert!(bench.prepare(without).await.unwrap_err().text().contains("$ROOT"));
 }
+
+#[tokio::test]
+async fn a_node_that_is_too_old_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let node = folder.path().join("node");
+    for (version, fits) in [("v16.20.2", false), ("v4.0.0", false), ("v18.0.0", true), ("v24.1.0", true), ("odd", true)] {
+        fs::write(&node, format!("#!/bin/sh\necho {version}\n")).unwrap();
+        fs::set_permissions(&node, fs::Permissions::from_mode(0o755)).unwrap();
+        let refused = bench.prepare(script("old", node.to_str().unwrap(), "console.log(1)")).await.err();
+        assert_eq!(refused.is_none(), fits, "{version}: {refused:?}");
+        assert!(refused.is_none_or(|error| error.text().contains("version 18 or newer")), "{version}");
+    }
+}
