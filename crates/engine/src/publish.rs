@@ -9,7 +9,7 @@ use skillz_tool::{Draft, ErrorKind, Manifest, Origin, Prepared, SourceCode, Tool
 
 use crate::{
     DeleteReport, ExampleCounts, PublishReport, PublishRequest, consent::TRIED, draft, engine::Engine, host::EngineHost,
-    tree::CallTree,
+    signature, tree::CallTree,
 };
 
 /// Most failing examples that the error's text shows.
@@ -46,6 +46,7 @@ impl Engine {
             keep_lock(current.as_deref(), staging.path()).await;
         }
         let started = Instant::now();
+        let has_schema = manifest.input_schema.is_some();
         let prepared = self.prepare(&name, manifest, source, staging.path(), &tree).await?;
         let build_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let Prepared { manifest, size_bytes, mut notes } = prepared;
@@ -58,7 +59,22 @@ impl Engine {
         if examples.failed > 0 {
             return Err(refused_by_examples(&name, &examples, current.as_deref()));
         }
-        let mut report = PublishReport { name: name.to_string(), version, kind, size_bytes, build_ms, examples, dry_run, notes };
+        let is_script = kind == ToolKind::Script;
+        let protocol = manifest.protocol.filter(|_| is_script);
+        let made_schema = is_script && !has_schema && manifest.input_schema.is_some();
+        let signature = made_schema.then(|| signature::python(&tried));
+        let mut report = PublishReport {
+            name: name.to_string(),
+            version,
+            kind,
+            protocol,
+            signature,
+            size_bytes,
+            build_ms,
+            examples,
+            dry_run,
+            notes,
+        };
         if dry_run {
             return Ok(report);
         }

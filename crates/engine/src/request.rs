@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use skillz_json::Value;
-use skillz_tool::{ExampleFailure, Manifest, Origin, SourceCode, ToolError, ToolKind, Version};
+use skillz_tool::{ExampleFailure, Manifest, Origin, Protocol, SourceCode, ToolError, ToolKind, Version};
 
 use crate::{ClientPort, shape::text_block};
 
@@ -94,6 +94,12 @@ pub struct PublishReport {
     pub version: Version,
     /// Its kind.
     pub kind: ToolKind,
+    /// How a script is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// How it is called from code, where its schema was made of the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
     /// Size of the source, or of the module, in bytes.
     pub size_bytes: u64,
     /// How long it took to build, in milliseconds.

@@ -107,6 +107,11 @@ pub(crate) fn are_kin(one: &str, other: &str) -> bool {
     family(one).is_some_and(|extension| family(other) == Some(extension))
 }
 
+/// Whether a command runs shell scripts.
+pub(crate) fn is_shell(command: &str) -> bool {
+    matches!(extension_for_command(command), Some("sh" | "zsh" | "fish"))
+}
+
 /// `python3.12` → `python`, `/usr/bin/lua5.4` → `lua`.
 fn command_stem(command: &str) -> &str {
     let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);

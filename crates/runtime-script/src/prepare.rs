@@ -4,13 +4,15 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use skillz_json::Value;
+use skillz_process::{Command, ProcessLimits};
+use skillz_sandbox::Policy;
 use skillz_tool::{
-    CallClock, CallContext, Draft, EffectiveLimits, Grants, Host, Manifest, NetworkPermission, Prepared, Protocol, SourceCode,
-    Tool, ToolCall, ToolError, ToolName, Version,
+    CallClock, CallContext, Draft, EffectiveLimits, ErrorKind, Grants, Host, Manifest, NetworkPermission, Prepared, Protocol,
+    SourceCode, Tool, ToolCall, ToolError, ToolName, Version,
 };
 
 use crate::{
-    failure, install,
+    argv, failure, install,
     language::Language,
     launch::{self, Site},
     lines::LineReader,
@@ -25,6 +27,8 @@ use crate::{
 
 /// Longest time that loading a module may take at registration.
 const LOAD_TIME: Duration = Duration::from_mins(1);
+/// Longest time in which an interpreter tells its version.
+const VERSION_TIME: Duration = Duration::from_secs(10);
 /// Largest source, in bytes.
 const SOURCE_LENGTH: usize = 4 << 20;
 
@@ -48,6 +52,8 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     let (size_bytes, mut notes) = write_source(&mut manifest, source, &directory)?;
     let entry = Tool::new(name(&manifest)?, Version::FIRST, directory.clone(), manifest.clone(), String::new()).source_path()?;
     let plan = plan::make(&manifest, entry, &runtime.interpreters)?;
+    check_start(&manifest, plan.decision.protocol)?;
+    check_version(runtime, &plan).await?;
     manifest.protocol = Some(plan.decision.protocol);
     if manifest.interpreter.is_none() && !plan.decision.command.is_empty() {
         manifest.interpreter = Some(plan.decision.command.join(" "));
@@ -77,6 +83,61 @@ pub(crate) async fn run(runtime: &ScriptRuntime, draft: Draft, host: &dyn Host) 
     }
     manifest.infer(input_schema, output_schema);
     Ok(Prepared { manifest, size_bytes, notes })
+}
+
+/// Checks what the manifest says of how a program starts.
+fn check_start(manifest: &Manifest, protocol: Protocol) -> Result<(), ToolError> {
+    let name = &manifest.name;
+    if let Some(argv) = &manifest.argv {
+        argv::check(name, argv)?;
+    }
+    let only_of_programs = [("argv", manifest.argv.is_some()), ("working_directory", manifest.working_directory.is_some())];
+    if let Some((field, _)) = only_of_programs.into_iter().find(|(_, given)| *given && protocol == Protocol::Function) {
+        return Err(ToolError::invalid(format!("`{name}` is a function, which has no `{field}`"))
+            .with_hint(format!("Leave `{field}` out, or pass `protocol: \"json\"` to have the file run as a program")));
+    }
+    match manifest.working_directory.as_deref() {
+        None => Ok(()),
+        Some("$ROOT") if manifest.permissions.fs.iter().any(|folder| folder.path == "$ROOT") => Ok(()),
+        Some("$ROOT") => Err(ToolError::invalid(format!("`{name}` asks to start in `$ROOT` without the permission to see it"))
+            .with_hint("Add `permissions: {\"fs\": [{\"path\": \"$ROOT\"}]}`")),
+        Some(other) => Err(ToolError::invalid(format!("The `working_directory` `{other}` of `{name}` is none"))
+            .with_hint("Give `$ROOT`, the first root, or leave it out for a private, empty folder")),
+    }
+}
+
+/// The oldest node that counts as one.
+const OLDEST_NODE: u32 = 18;
+
+/// Refuses a node that is too old. What does not tell its version is taken as it is.
+async fn check_version(runtime: &ScriptRuntime, plan: &Plan) -> Result<(), ToolError> {
+    let Some(node) = plan.interpreter.as_ref().filter(|interpreter| matches!(interpreter.name.as_str(), "node" | "nodejs"))
+    else {
+        return Ok(());
+    };
+    let mut policy = Policy::default();
+    node.visible.iter().for_each(|place| policy.allow_reading(place));
+    let command = Command {
+        program: node.program.clone(),
+        arguments: vec!["--version".into()],
+        environment: Vec::new(),
+        directory: "/".into(),
+        policy: Some(policy),
+        limits: ProcessLimits::default(),
+    };
+    let Ok(mut child) = runtime.settings.launcher.spawn(command).await else { return Ok(()) };
+    let mut output = LineReader::new(child.stdout.take());
+    let told = tokio::time::timeout(VERSION_TIME, async { while output.fill().await > 0 {} }).await;
+    let line = told.ok().and_then(|()| output.take_line()).map(String::from_utf8_lossy).unwrap_or_default();
+    let version = line.trim().trim_start_matches('v');
+    match version.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
+        Some(major) if major < OLDEST_NODE => Err(ToolError::new(
+            ErrorKind::Unavailable,
+            format!("`{}` is node {version}, which is too old: version {OLDEST_NODE} or newer is wanted", node.program.display()),
+        )
+        .with_hint("Install a newer node, for example with nvm, and register it again")),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a module that asks for permissions may have failed for want of them: here it is loaded without any.

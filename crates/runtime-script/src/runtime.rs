@@ -70,7 +70,7 @@ impl ScriptRuntime {
 
     fn stage(&self, plan: &Plan, tool: &Tool, environment: Option<&Environment>) -> Result<Option<Stage>, ToolError> {
         let language = plan.decision.language;
-        if !matches!(language, Language::JavaScript | Language::TypeScript) {
+        if !matches!(language, Language::JavaScript | Language::TypeScript) && !plan.has_carriage_returns {
             return Ok(None);
         }
         let packages = environment.map(|environment| environment.directory.join("node_modules"));
@@ -81,6 +81,7 @@ impl ScriptRuntime {
             entry_file: &plan.decision.entry_file,
             is_module: plan.decision.is_module,
             strips_types: is_node,
+            is_shell: plan.has_carriage_returns,
             packages: packages.as_deref(),
         };
         let stage = stage::ensure(&self.settings.cache_directory, &self.kit, &stage_plan);
@@ -185,7 +186,13 @@ impl ToolRuntime for ScriptRuntime {
             }
             _ => {}
         }
-        outcome.map_err(|error| refusal::explain(error, &call, plan.decision.language, &self.settings.cache_directory))
+        outcome.map_err(|error| {
+            let mut error = refusal::explain(error, &call, plan.decision.language, &self.settings.cache_directory);
+            if error.hint.is_none() && error.kind == ErrorKind::Failed {
+                error.hint.clone_from(&plan.without_argv);
+            }
+            error
+        })
     }
 
     fn retire(&self, tool: &Tool) {

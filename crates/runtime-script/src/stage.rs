@@ -1,4 +1,5 @@
-//! Stages for JavaScript and TypeScript: a copy of a tool's sources beside a `node_modules` of its own.
+//! Stages: for JavaScript and TypeScript a copy of a tool's sources beside a `node_modules` of its own; for shell scripts
+//! one with the system's line ends.
 //!
 //! ES modules find packages by the place of the importing file only, so that a tool that imports `skillz` or its
 //! dependencies must lie beside them; and TypeScript must lie somewhere as JavaScript. Stages are part of the cache.
@@ -32,6 +33,8 @@ pub(crate) struct StagePlan<'a> {
     pub(crate) is_module: bool,
     /// Whether types are stripped; otherwise the interpreter does it.
     pub(crate) strips_types: bool,
+    /// Whether it is one of shell scripts.
+    pub(crate) is_shell: bool,
     /// The `node_modules` of the tool's environment, where it has one.
     pub(crate) packages: Option<&'a Path>,
 }
@@ -78,9 +81,12 @@ pub(crate) fn remove(stage: &Stage) {
 
 fn make(staging: &Path, kit: &Kit, plan: &StagePlan<'_>) -> Result<(), StageError> {
     let modules = staging.join("node_modules");
-    fs::create_dir_all(&modules).map_err(files(staging))?;
+    fs::create_dir_all(if plan.is_shell { staging } else { &modules }).map_err(files(staging))?;
     let mut left = MOST_FILES;
-    take_over(plan.tool, staging, plan.strips_types, 0, &mut left)?;
+    take_over(plan.tool, staging, plan, 0, &mut left)?;
+    if plan.is_shell {
+        return Ok(());
+    }
     for source in plan.packages.into_iter().chain([plan.tool.join("node_modules").as_path()]) {
         for entry in fs::read_dir(source).into_iter().flatten().flatten() {
             // The first one wins: what was locked before what lies in the folder.
@@ -115,7 +121,7 @@ fn package_names(modules: &Path) -> Map<String, Value> {
 }
 
 /// Copies sources, strips types, and links to everything else.
-fn take_over(from: &Path, to: &Path, strips_types: bool, depth: usize, left: &mut usize) -> Result<(), StageError> {
+fn take_over(from: &Path, to: &Path, plan: &StagePlan<'_>, depth: usize, left: &mut usize) -> Result<(), StageError> {
     let entries = fs::read_dir(from).map_err(files(from))?;
     for entry in entries.flatten() {
         let name = entry.file_name();
@@ -130,13 +136,14 @@ fn take_over(from: &Path, to: &Path, strips_types: bool, depth: usize, left: &mu
             if depth < DEPTH {
                 let folder = to.join(&name);
                 fs::create_dir(&folder).map_err(files(&folder))?;
-                take_over(&path, &folder, strips_types, depth + 1, left)?;
+                take_over(&path, &folder, plan, depth + 1, left)?;
             }
             continue;
         }
-        let target = to.join(staged_name(Path::new(&name), strips_types));
+        let target = to.join(staged_name(Path::new(&name), plan.strips_types));
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("ts" | "mts" | "cts") if strips_types => {
+            _ if plan.is_shell => with_plain_line_ends(&path, &target).map_err(files(&target))?,
+            Some("ts" | "mts" | "cts") if plan.strips_types => {
                 let source = fs::read_to_string(&path).map_err(files(&path))?;
                 let shown = name.to_string_lossy().into_owned();
                 let code = javascript::strip_types(source.strip_prefix('\u{feff}').unwrap_or(&source), &shown);
@@ -150,6 +157,15 @@ fn take_over(from: &Path, to: &Path, strips_types: bool, depth: usize, left: &mu
         }
     }
     Ok(())
+}
+
+/// Copies a shell script with the system's line ends, and links to everything else.
+fn with_plain_line_ends(from: &Path, to: &Path) -> io::Result<()> {
+    let is_shell = from.extension().is_none_or(|extension| matches!(extension.to_str(), Some("sh" | "bash" | "zsh" | "fish")));
+    match fs::read_to_string(from) {
+        Ok(text) if is_shell || text.starts_with("#!") => fs::write(to, text.replace("\r\n", "\n")),
+        _ => symlink(from, to),
+    }
 }
 
 /// `main.ts` becomes `main.js`, as the imports in it do.
@@ -171,7 +187,7 @@ fn name(kit: &Kit, plan: &StagePlan<'_>) -> String {
     }
     hash.update(plan.hash);
     hash.update(plan.entry_file);
-    hash.update([u8::from(plan.strips_types), u8::from(plan.is_module)]);
+    hash.update([u8::from(plan.strips_types), u8::from(plan.is_module), u8::from(plan.is_shell)]);
     let hash = hash.finalize();
     format!("{:032x}", u128::from_be_bytes(hash.first_chunk().copied().unwrap_or_default()))
 }
@@ -205,6 +221,7 @@ mod tests {
             entry_file: "main.ts",
             is_module: true,
             strips_types: true,
+            is_shell: false,
             packages: Some(&packages),
         };
         let stage = ensure(base.path(), &kit, &plan).unwrap();
@@ -222,8 +239,15 @@ mod tests {
         let other = ensure(base.path(), &kit, &StagePlan { hash: "other", ..plan }).unwrap();
         assert_ne!(other.folder, stage.folder);
         fs::write(tool.join("main.ts"), "export function run( {").unwrap();
-        let plan =
-            StagePlan { tool: &tool, hash: "broken", entry_file: "main.ts", is_module: true, strips_types: true, packages: None };
+        let plan = StagePlan {
+            tool: &tool,
+            hash: "broken",
+            entry_file: "main.ts",
+            is_module: true,
+            strips_types: true,
+            is_shell: false,
+            packages: None,
+        };
         assert!(matches!(ensure(base.path(), &kit, &plan), Err(StageError::Syntax { .. })));
         assert_eq!(fs::read_dir(base.path().join("stages")).unwrap().count(), 2, "nothing half-made is left");
     }

@@ -2,7 +2,7 @@
 
 use skillz_tool::{Manifest, Protocol, ToolError};
 
-use super::{Decision, javascript, python};
+use super::{Decision, command_line, javascript, python};
 use crate::language::Language;
 
 /// Refuses what can be seen to do nothing, or to be called in vain.
@@ -56,18 +56,19 @@ pub(crate) fn notes(manifest: &Manifest, decision: &Decision, text: &str) -> Vec
     if let Some(reason) = decision.reason {
         notes.push(format!("protocol `{}`: {reason}", word(decision.protocol)));
     }
-    if manifest.argv.is_none() && decision.protocol != Protocol::Function && reads_command_line(decision.language, text) {
-        notes.push(NO_ARGV.to_owned());
-    }
+    notes.extend(without_argv(manifest, decision, text));
     notes
 }
 
-/// Told of a program that reads its command line where there is none.
-pub(crate) const NO_ARGV: &str = "It reads its command line, which is empty without `argv`: give one, such as \
-     `\"argv\": [\"$input.path\", [\"--limit\", \"$input.limit\"]]`; a pair is left out where its argument is absent";
+/// What to tell of a program that reads its command line where there is none.
+pub(crate) fn without_argv(manifest: &Manifest, decision: &Decision, text: &str) -> Option<String> {
+    let misses_it =
+        manifest.argv.is_none() && decision.protocol != Protocol::Function && reads_command_line(decision.language, text);
+    misses_it.then(|| command_line::note(decision.language, text, manifest.input_schema.as_ref()))
+}
 
 /// Whether a program reads its command line, as far as its text shows.
-pub(crate) fn reads_command_line(language: Language, text: &str) -> bool {
+fn reads_command_line(language: Language, text: &str) -> bool {
     if language == Language::Python {
         return python::facts(text).reads_command_line;
     }
@@ -150,9 +151,9 @@ mod tests {
             ("bash", "cat", false),
         ] {
             let (mut manifest, decision) = decided(interpreter, code);
-            assert_eq!(notes(&manifest, &decision, code).contains(&NO_ARGV.to_owned()), reads, "{code}");
+            assert_eq!(without_argv(&manifest, &decision, code).is_some(), reads, "{code}");
             manifest.argv = Some(skillz_json::json!(["$input.a"]));
-            assert!(!notes(&manifest, &decision, code).contains(&NO_ARGV.to_owned()), "{code}");
+            assert!(!without_argv(&manifest, &decision, code).is_some(), "{code}");
         }
     }
 }

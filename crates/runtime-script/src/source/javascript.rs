@@ -7,8 +7,8 @@ use std::path::Path;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     AssignmentTarget, AwaitExpression, CallExpression, Declaration, ExportDefaultDeclarationKind, Expression,
-    ExpressionStatement, FormalParameters, ImportExpression, ObjectPropertyKind, Program, Statement, StaticMemberExpression,
-    StringLiteral,
+    ExpressionStatement, ForOfStatement, FormalParameters, ImportExpression, ObjectPropertyKind, Program, Statement,
+    StaticMemberExpression, StringLiteral,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_codegen::{Codegen, CodegenOptions};
@@ -151,6 +151,11 @@ impl<'a> Visit<'a> for Seen {
     fn visit_await_expression(&mut self, expression: &AwaitExpression<'a>) {
         self.awaits_at_top_level |= self.functions_around == 0;
         walk::walk_await_expression(self, expression);
+    }
+
+    fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
+        self.awaits_at_top_level |= statement.r#await && self.functions_around == 0;
+        walk::walk_for_of_statement(self, statement);
     }
 
     fn visit_import_expression(&mut self, expression: &ImportExpression<'a>) {
@@ -328,6 +333,7 @@ mod tests {
             ("import fs from 'fs'; run()", true),
             ("return 1", false),
             ("await x()", true),
+            ("for await (const a of b) {}", true),
             ("async function f() { await x() }", false),
             ("import('x')", false),
             ("with (a) { b }", false),

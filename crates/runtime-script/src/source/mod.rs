@@ -3,6 +3,7 @@
 //! Everything is read off manifest and source; nothing is run and no program is looked for.
 
 pub(crate) mod advice;
+mod command_line;
 pub(crate) mod javascript;
 pub(crate) mod python;
 mod signature;

@@ -57,7 +57,7 @@ async fn a_probe_gets_nothing_that_was_not_granted() {
     let granted = tempfile::tempdir().unwrap();
     let function = format!("{PROBE}\ndef run(port, folder, data, home): return tries(port, folder, data, home)");
     let process = format!(
-        "{PROBE}\nimport sys, json\nif __name__ == '__main__':\n    r = json.loads(sys.stdin.readline())\n    print(json.dumps(tries(**r['params']['arguments'])))"
+        "{PROBE}\nimport sys, json\nif __name__ == '__main__':\n    r = json.loads(sys.stdin.readline())\n    print(json.dumps(tries(**r)))"
     );
     for (name, code) in [("probe", function), ("probe_process", process)] {
         let tool = bench.register(script(name, "python3", &code)).await;
@@ -123,15 +123,16 @@ async fn a_compiled_program_is_a_tool() {
         let bench = Bench::with(ScriptBounds::default(), sandbox);
         let directory = bench.home.path().join("tools/compiled");
         fs::create_dir_all(&directory).unwrap();
-        // `cat` prints the request line back.
+        // `cat` prints its stdin back.
         fs::copy(Path::new("/bin/cat"), directory.join("prog")).unwrap();
         let mut compiled = script("compiled", "", "");
         compiled.interpreter = None;
         compiled.manifest.entry_file = Some("prog".into());
+        compiled.manifest.protocol = Some(skillz_tool::Protocol::Json);
         let tool = bench.register(compiled).await;
         assert_eq!(tool.manifest.interpreter, None);
         let text = value(bench.run(&tool, json!({"a": 1})).await);
-        assert_eq!(parsed(text)["params"]["arguments"], json!({"a": 1}));
+        assert_eq!(parsed(text), json!({"a": 1}));
     }
 }
 

@@ -82,7 +82,7 @@ async fn every_request_is_there_in_every_form() {
         (
             "python3",
             format!(
-                "import skillz, sys, json\n{PYTHON}\nif __name__ == '__main__':\n    request = json.loads(sys.stdin.readline())\n    assert request['method'] == 'execute'\n    skillz.reply(work(skillz))"
+                "import skillz, sys, json\n{PYTHON}\nif __name__ == '__main__':\n    request = json.loads(sys.stdin.readline())\n    assert request == {{}}\n    skillz.reply(work(skillz))"
             ),
         ),
         (
@@ -180,16 +180,15 @@ async fn requests_that_nobody_waits_for_are_carried_out() {
 #[tokio::test]
 async fn reading_to_the_end_of_stdin_hangs_nobody() {
     let bench = Bench::new();
-    // Each speaks of a `method`, so that it could make requests as far as can be seen from outside.
     for (interpreter, code) in [
         ("bash", "# method\ncat > /dev/null; echo end"),
         ("bash", "# method\nx=$(cat | grep -c jsonrpc); echo end"),
-        ("python3", "import sys, json\nr = json.load(sys.stdin)\nassert r['method'] == 'execute'\nprint('end')"),
+        ("python3", "import sys, json\nr = json.load(sys.stdin)\nassert r == {}\nprint('end')"),
         (
             "node",
-            "let s = ''; process.stdin.on('data', (d) => s += d); process.stdin.on('end', () => { if (JSON.parse(s).method) console.log('end') })",
+            "let s = ''; process.stdin.on('data', (d) => s += d); process.stdin.on('end', () => { if (JSON.parse(s)) console.log('end') })",
         ),
-        ("node", "const s = require('fs').readFileSync(0, 'utf8'); if (JSON.parse(s).method) console.log('end')"),
+        ("node", "const s = require('fs').readFileSync(0, 'utf8'); if (JSON.parse(s)) console.log('end')"),
         ("ruby", "s = $stdin.read # method\nputs 'end'"),
         ("perl", "# method\nmy @lines = <STDIN>; print \"end\\n\";"),
         ("php", "<?php // method\nstream_get_contents(STDIN); echo \"end\\n\";"),

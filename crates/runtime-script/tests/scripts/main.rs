@@ -13,6 +13,7 @@ mod dependencies;
 mod function;
 mod helper_api;
 mod process;
+mod programs;
 mod schemas;
 mod sharing;
 mod support;

@@ -184,7 +184,7 @@ async fn floods_and_odd_bytes_lose_nothing() {
     assert_eq!(outcome.output, skillz_tool::Output::Printed("a\u{fffd}\u{fffd}b\n".into()));
     assert!(outcome.notes[0].contains("not UTF-8"));
 
-    let code = "import json\nprint(json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': 'x' * 5_000_000}))";
+    let code = "import json # params\nprint(json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': 'x' * 5_000_000}))";
     assert_eq!(bench.once("python3", code, json!({})).await.as_str().map(str::len), Some(5_000_000));
 }
 
@@ -204,7 +204,7 @@ for i in 0 1 2; do echo "{\"jsonrpc\":\"2.0\",\"method\":\"stream/chunk\",\"para
 #[tokio::test]
 async fn the_environment_is_clean_and_the_folder_private() {
     let bench = Bench::new();
-    let code = "import os, json, sys\nr = json.loads(sys.stdin.readline())\nc = r['params']['context']\n\
+    let code = "import os, json, sys\nr = json.loads(sys.stdin.readline()) # jsonrpc\nc = r['params']['context']\n\
                 open('junk', 'w').write('x')\nopen(c['data_dir'] + '/kept', 'a').write('k')\n\
                 print(json.dumps({'cwd': os.getcwd() == c['working_directory'], 'files': os.listdir('.'), 'env': sorted(os.environ), 'kept': len(open(c['data_dir'] + '/kept').read()), 'name': c['tool_name']}))";
     let tool = bench.register(script("looks", "python3", code)).await;
@@ -221,8 +221,8 @@ async fn the_environment_is_clean_and_the_folder_private() {
 #[tokio::test]
 async fn a_reply_that_is_no_json_is_a_failure_that_says_so() {
     let bench = Bench::new();
-    for result in ["{\"a\":NaN}", "1e999", "{", "[1,]"] {
-        let code = format!("echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}'");
+    for result in ["{\"a\":NaN}", "{", "[1,]"] {
+        let code = format!(": params; echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}'");
         let tool = bench.register(script("broken", "bash", &code)).await;
         let error = bench.run(&tool, json!({})).await.unwrap_err();
         assert!(error.text().contains("not valid JSON"), "{result}: {error}");
