@@ -3,9 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use skillz_json::Value;
 use skillz_engine::{CodeLanguage, CodeRun, CodeRuntime, CodeRuntimeChoice};
 use skillz_environments::{Environments, Program};
+use skillz_json::Value;
 use skillz_process::Launcher;
 use skillz_runtime_code::{CodeRequest, CodeRunner, CodeSettings, Language, Runtime};
 use skillz_runtime_script::{Interpreters, SearchPath};

@@ -4,8 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use skillz_json::{Value, json};
 use skillz_engine::{ClientPort, NoClient};
+use skillz_json::{Value, json};
 use skillz_tool::{Answer, ClientCapabilities, LogLevel, Progress, ToolError};
 
 /// The user's terminal as the other end of a call. Without a terminal nothing is drawn.

@@ -11,8 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
-use skillz_json::{Map, Value, json};
 use skillz_engine::{CallRequest, Engine, EngineParts, EngineSettings, ListRequest, NoClient, PublishRequest};
+use skillz_json::{Map, Value, json};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_tool::{
     CallRecord, Draft, HistoryStore, Host, Manifest, MemoryStats, MemoryStore, Origin, Prepared, SourceCode, StoreError, Tool,

@@ -1,6 +1,6 @@
 //! Stored examples, run through the one call path, and what each expects.
 
-use std::{sync::Arc};
+use std::sync::Arc;
 
 use regex::Regex;
 use skillz_json::{Map, Value};

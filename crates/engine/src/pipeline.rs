@@ -10,10 +10,7 @@ use skillz_pipeline::{StepReport, StepStatus};
 use skillz_tool::{Host, Manifest, Origin, SourceCode, Tool, ToolCall, ToolError, ToolKind, ToolOutcome};
 
 use crate::{
-    ClientPort, PipelineDefinition, PipelineRequest, PublishRequest,
-    call::Invocation,
-    engine::Engine,
-    record::CallLog,
+    ClientPort, PipelineDefinition, PipelineRequest, PublishRequest, call::Invocation, engine::Engine, record::CallLog,
     tree::CallTree,
 };
 

@@ -186,7 +186,9 @@ impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Form::Whole(whole) => serializer.serialize_i64(*whole),
-            Form::Written(text) => RawValue::from_string(text.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer),
+            Form::Written(text) => {
+                RawValue::from_string(text.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+            }
         }
     }
 }
@@ -273,7 +275,23 @@ mod tests {
 
     #[test]
     fn order_is_that_of_values() {
-        let ascending = ["-1e400", "-12", "-1.5", "-1", "0", "1e-400", "0.1", "1", "1.05", "1.5", "9", "12", "18446744073709551616", "18446744073709551617", "1e400"];
+        let ascending = [
+            "-1e400",
+            "-12",
+            "-1.5",
+            "-1",
+            "0",
+            "1e-400",
+            "0.1",
+            "1",
+            "1.05",
+            "1.5",
+            "9",
+            "12",
+            "18446744073709551616",
+            "18446744073709551617",
+            "1e400",
+        ];
         for pair in ascending.windows(2) {
             assert!(number(pair[0]) < number(pair[1]), "{pair:?}");
             assert!(number(pair[1]) > number(pair[0]), "{pair:?}");

@@ -44,7 +44,9 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
     let mut parser = Parser::new(text);
     let value = parser.whole()?;
     match parser.digit_faults.pop() {
-        Some(fault) => Err(ParseError { message: format!("{} at `{}`", fault.message, fault.path), offset: 0, is_out_of_bounds: true }),
+        Some(fault) => {
+            Err(ParseError { message: format!("{} at `{}`", fault.message, fault.path), offset: 0, is_out_of_bounds: true })
+        }
         None => Ok(value),
     }
 }
@@ -175,7 +177,10 @@ impl<'a> Parser<'a> {
     /// Steps over an opening bracket; the way to here is as long as the brackets are many.
     fn enter(&mut self) -> Result<(), ParseError> {
         if self.path.len() >= self.most_depth {
-            return Err(ParseError { is_out_of_bounds: true, ..self.error(&format!("The value is nested deeper than {} levels", self.most_depth)) });
+            return Err(ParseError {
+                is_out_of_bounds: true,
+                ..self.error(&format!("The value is nested deeper than {} levels", self.most_depth))
+            });
         }
         self.offset += 1;
         Ok(())
@@ -273,7 +278,8 @@ impl<'a> Parser<'a> {
     }
 
     fn hexadecimal(&mut self) -> Result<u32, ParseError> {
-        let digits = self.text.get(self.offset..self.offset + 4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let digits =
+            self.text.get(self.offset..self.offset + 4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         self.offset += 4;
         code.ok_or_else(|| self.error("Four hexadecimal digits are expected"))

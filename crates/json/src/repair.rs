@@ -35,7 +35,8 @@ pub fn repaired(text: &str) -> Cow<'_, str> {
             continue;
         };
         offset = start + 6;
-        let is_pair = (0xd800..0xdc00).contains(&code) && escaped(text, offset).is_some_and(|low| (0xdc00..0xe000).contains(&low));
+        let is_pair =
+            (0xd800..0xdc00).contains(&code) && escaped(text, offset).is_some_and(|low| (0xdc00..0xe000).contains(&low));
         if is_pair {
             offset += 6;
         } else if (0xd800..0xe000).contains(&code) {

@@ -130,7 +130,9 @@ impl Value {
         }
         pointer.strip_prefix('/')?.split('/').try_fold(self, |value, step| match value {
             Self::Object(members) => members.get_mut(&step.replace("~1", "/").replace("~0", "~")),
-            Self::Array(elements) if step == "0" || !step.starts_with(['0', '+']) => elements.get_mut(step.parse::<usize>().ok()?),
+            Self::Array(elements) if step == "0" || !step.starts_with(['0', '+']) => {
+                elements.get_mut(step.parse::<usize>().ok()?)
+            }
             _ => None,
         })
     }
@@ -147,7 +149,9 @@ impl Value {
             Self::Bool(false) => 5,
             Self::Number(number) => number.as_str().len(),
             Self::String(text) => string_length(text),
-            Self::Array(elements) => 2 + elements.len().saturating_sub(1) + elements.iter().map(Value::written_length).sum::<usize>(),
+            Self::Array(elements) => {
+                2 + elements.len().saturating_sub(1) + elements.iter().map(Value::written_length).sum::<usize>()
+            }
             Self::Object(members) => {
                 let pairs: usize = members.iter().map(|(key, value)| string_length(key) + 1 + value.written_length()).sum();
                 2 + members.len().saturating_sub(1) + pairs

@@ -65,7 +65,9 @@ fn depth_digits_and_keys_are_bounded() {
 
 #[test]
 fn half_characters_become_replacement_characters() {
-    for (text, expected) in [(r#""\ud83d""#, "\u{fffd}"), (r#""\ud83dx\ude00""#, "\u{fffd}x\u{fffd}"), (r#""\ud83d\ude00""#, "\u{1f600}")] {
+    for (text, expected) in
+        [(r#""\ud83d""#, "\u{fffd}"), (r#""\ud83dx\ude00""#, "\u{fffd}x\u{fffd}"), (r#""\ud83d\ude00""#, "\u{1f600}")]
+    {
         assert_eq!(parse(text).expect("is JSON"), json!(expected));
         assert_eq!(skillz_json::from_str::<String>(text).expect("is JSON"), expected);
     }

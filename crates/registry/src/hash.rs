@@ -11,8 +11,8 @@ use std::{
     path::Path,
 };
 
-use skillz_json::Value;
 use sha2::{Digest, Sha256};
+use skillz_json::Value;
 use skillz_tool::{Manifest, ToolKind};
 
 use crate::walk::{FileStamp, Walk};

@@ -65,8 +65,10 @@ pub(crate) fn read(folder: &Path) -> Result<ManifestFile, ManifestFault> {
 
 /// Reads `manifest.json`'s text.
 pub(crate) fn parse_json(file: &Path, text: &str) -> Result<Manifest, ManifestFault> {
-    Manifest::read(text.trim_start_matches('\u{FEFF}')).map_err(|error| {
-        ManifestFault { file: file.to_owned(), line: (error.line() > 0).then_some(error.line()), reason: reason(&error) }
+    Manifest::read(text.trim_start_matches('\u{FEFF}')).map_err(|error| ManifestFault {
+        file: file.to_owned(),
+        line: (error.line() > 0).then_some(error.line()),
+        reason: reason(&error),
     })
 }
 

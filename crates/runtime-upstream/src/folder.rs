@@ -49,9 +49,8 @@ pub(crate) type Found = Result<ServerFile, String>;
 pub(crate) struct Folder(PathBuf);
 
 /// The fields above.
-const FIELDS: [&str; 12] = [
-    "command", "args", "env", "url", "headers", "description", "pin", "sandbox", "hidden", "changed", "tools", "limits",
-];
+const FIELDS: [&str; 12] =
+    ["command", "args", "env", "url", "headers", "description", "pin", "sandbox", "hidden", "changed", "tools", "limits"];
 
 impl ServerFile {
     /// Reads each part by itself: collecting unknown fields on the way would lose digits of numbers.

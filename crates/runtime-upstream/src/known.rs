@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, fmt::Write};
 
 use serde::{Deserialize, Serialize};
-use skillz_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use skillz_json::{Map, Value};
 
 /// Fields of a tool that its users rely on.
 const FIELDS: [&str; 6] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, LoggingLevel, ResultType, Tool as McpTool, ToolAnnotations};
 use serde::Deserialize;
-use skillz_json::{Map, Value, wire};
 use skillz_engine::CallReply;
+use skillz_json::{Map, Value, wire};
 use skillz_tool::{Annotations, LogLevel, Tool, ToolError, ToolKind};
 
 use crate::{

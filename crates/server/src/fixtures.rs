@@ -134,8 +134,11 @@ fn asking_prompt(request: &GetPromptRequestParams) -> Result<GetPromptResponse, 
         message: "What context should the prompt use?".to_owned(),
         schema: skillz_json::json!({"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]}),
     };
-    let answer =
-        request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)).filter(|answer| question.accepts(&skillz_json::Value::from((*answer).clone())));
+    let answer = request
+        .input_responses
+        .as_ref()
+        .and_then(|answers| answers.get(QUESTION))
+        .filter(|answer| question.accepts(&skillz_json::Value::from((*answer).clone())));
     let Some(answer) = answer else {
         let asked = question.input_request().map_err(|error| ErrorData::internal_error(error.text(), None))?;
         return Ok(InputRequiredResult::from_input_requests(InputRequests::from([(QUESTION.to_owned(), asked)])).into());

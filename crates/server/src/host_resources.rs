@@ -4,8 +4,8 @@
 use std::sync::Weak;
 
 use async_trait::async_trait;
-use skillz_json::{Value, json};
 use skillz_engine::ResourceSource;
+use skillz_json::{Value, json};
 use skillz_tool::{ErrorKind, ToolError};
 
 use crate::{

@@ -56,7 +56,8 @@ impl Outlet {
     /// Sends a log message.
     pub(crate) async fn log(&self, line: LogLine) {
         let data = convert::log_data(line.message, line.data);
-        let note = LoggingMessageNotificationParam::new(convert::logging_level(line.level), wire::enter(data)).with_logger(line.logger);
+        let note =
+            LoggingMessageNotificationParam::new(convert::logging_level(line.level), wire::enter(data)).with_logger(line.logger);
         let _ = self.peer.notify_logging_message(note).await;
     }
 

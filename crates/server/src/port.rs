@@ -9,8 +9,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use skillz_json::Value;
 use skillz_engine::ClientPort;
+use skillz_json::Value;
 use skillz_tool::{Answer, ClientCapabilities, ErrorKind, LogLevel, Progress, ToolError};
 use tokio::sync::{mpsc, oneshot};
 

@@ -4,8 +4,8 @@ use std::path::{Component, Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::model::ResourceContents;
-use skillz_json::{Map, Value, json};
 use skillz_engine::{Detail, Engine, ListRequest, NoClient, VersionAction};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{ErrorKind, Tool, ToolError};
 
 use crate::{

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use skillz_json::Value;
 use skillz_engine::{PublishReport, PublishRequest};
+use skillz_json::Value;
 use skillz_registry::{DiscoveredTool, Discovery};
 use skillz_tool::{Origin, SourceCode, ToolKind};
 

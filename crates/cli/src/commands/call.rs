@@ -6,8 +6,8 @@ use std::io::Read;
 
 use anyhow::Context as _;
 use clap::Args;
-use skillz_json::{Map, Value, json};
 use skillz_engine::{CallFailure, CallReply, CallRequest};
+use skillz_json::{Map, Value, json};
 use skillz_tool::ErrorKind;
 
 use crate::{

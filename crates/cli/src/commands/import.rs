@@ -1,8 +1,8 @@
 //! `skillz import SOURCE`: tools and skills from elsewhere, as the built-in `import_tool` brings them.
 
 use clap::Args;
-use skillz_json::Value;
 use skillz_engine::ImportRequest;
+use skillz_json::Value;
 
 use crate::{context::Context, report::Failure};
 

@@ -1,8 +1,8 @@
 //! `skillz list [QUERY]`
 
 use clap::Args;
-use skillz_json::Value;
 use skillz_engine::{Detail, ListRequest};
+use skillz_json::Value;
 use skillz_tool::ToolKind;
 
 use crate::{context::Context, report::Failure, table};

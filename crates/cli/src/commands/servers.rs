@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use skillz_json::Value;
 use skillz_engine::{ServerAction, ServerRequest};
+use skillz_json::Value;
 use skillz_tool::ServerDefinition;
 
 use crate::{context::Context, report::Failure, table};

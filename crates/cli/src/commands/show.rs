@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use clap::Args;
-use skillz_json::{Value, json};
 use skillz_engine::{Engine, VersionAction};
+use skillz_json::{Value, json};
 use skillz_tool::Tool;
 
 use crate::{context::Context, report::Failure};

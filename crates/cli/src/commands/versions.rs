@@ -1,8 +1,8 @@
 //! `skillz versions NAME`
 
 use clap::Args;
-use skillz_json::Value;
 use skillz_engine::VersionAction;
+use skillz_json::Value;
 
 use crate::{context::Context, report::Failure, table};
 

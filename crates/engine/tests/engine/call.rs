@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::support::{DEADLINE, Fixture, until};
-use skillz_json::{Value, json};
 use skillz_engine::{CallFailure, CallRequest, Concurrency, NoClient};
+use skillz_json::{Value, json};
 use skillz_tool::ErrorKind;
 
 fn text(reply: &skillz_engine::CallReply) -> String {

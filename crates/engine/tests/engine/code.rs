@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use skillz_json::{Map, Value, json};
 use skillz_engine::{CodeRequest, CodeRun, CodeRuntime, NoClient};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{ErrorKind, Host, ToolError};
 
 use crate::support::Fixture;

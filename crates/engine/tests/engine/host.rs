@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use crate::support::{Fixture, client::FakeClient};
 use async_trait::async_trait;
-use skillz_json::{Value, json};
 use skillz_engine::{CallReply, ResourceSource};
+use skillz_json::{Value, json};
 use skillz_tool::{AnswerAction, ToolError};
 
 fn value(reply: CallReply) -> Value {

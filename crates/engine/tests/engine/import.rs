@@ -7,8 +7,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use skillz_json::{Map, Value, json};
 use skillz_engine::{ClientPort, EngineSettings, ImportRequest, NoClient, PolicyMode};
+use skillz_json::{Map, Value, json};
 use skillz_tool::{AnswerAction, ErrorKind, FetchProgress, FetchRequest, Fetched, SourceFetcher, ToolError};
 
 use crate::support::{Fixture, client::FakeClient};

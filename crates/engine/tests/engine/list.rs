@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use skillz_json::{Value, json};
 use skillz_engine::{Detail, Exposure, ListRequest, Machine};
+use skillz_json::{Value, json};
 use skillz_tool::ToolKind;
 
 use crate::support::Fixture;

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use skillz_json::{Value, json};
 use skillz_engine::{CallReply, EngineSettings, NoClient, Policy, PolicyMode};
+use skillz_json::{Value, json};
 use skillz_tool::{AnswerAction, ErrorKind, FolderMode, NetworkPermission};
 
 use crate::support::{Fixture, client::FakeClient};

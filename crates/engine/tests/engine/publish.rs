@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use skillz_json::json;
 use skillz_engine::PublishRequest;
+use skillz_json::json;
 use skillz_tool::ErrorKind;
 
 use crate::support::{Fixture, client::FakeClient, request, until};

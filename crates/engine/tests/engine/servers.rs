@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use skillz_json::{Value, json};
 use skillz_engine::{Policy, PolicyMode, ServerAction, ServerRequest};
+use skillz_json::{Value, json};
 use skillz_tool::{AnswerAction, ErrorKind, ServerDefinition, Tool, ToolError, UpstreamTools, Upstreams};
 
 use crate::support::{Fixture, client::FakeClient};

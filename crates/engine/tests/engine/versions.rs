@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use skillz_json::{Value, json};
 use skillz_engine::{NoClient, VersionAction};
+use skillz_json::{Value, json};
 use skillz_tool::ToolError;
 
 use crate::support::Fixture;

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use skillz_json::json;
 use sha2::{Digest, Sha256};
+use skillz_json::json;
 
 use crate::{median, optimised, row, support::Bench};
 

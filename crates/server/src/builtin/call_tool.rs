@@ -1,8 +1,8 @@
 //! `call_tool`: any tool by name, for clients whose tool list is not up to date.
 
 use serde::Deserialize;
-use skillz_json::Value;
 use skillz_engine::{CallFailure, CallRequest};
+use skillz_json::Value;
 use skillz_tool::{BUILTIN_NAMES, ErrorKind, ToolError};
 
 use super::{Builtin, BuiltinCall, BuiltinOutcome, BuiltinReply, Hints};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, de::Error};
-use skillz_json::{Map, Value};
 use skillz_engine::{ServerAction, ServerRequest};
+use skillz_json::{Map, Value};
 use skillz_tool::ServerDefinition;
 
 use super::{Builtin, BuiltinCall, BuiltinOutcome, BuiltinReply, Hints};

@@ -23,8 +23,8 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use serde::Serialize;
-use skillz_json::{Map, Value};
 use skillz_engine::{CallReply, ClientPort, Engine};
+use skillz_json::{Map, Value};
 use skillz_tool::{CompiledSchema, ToolError};
 
 /// Every built-in, sorted by name.

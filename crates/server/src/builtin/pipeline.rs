@@ -1,8 +1,8 @@
 //! `pipeline`: tools chained to a new tool.
 
 use serde::Deserialize;
-use skillz_json::Value;
 use skillz_engine::{PipelineDefinition, PipelineRequest};
+use skillz_json::Value;
 use skillz_tool::{Example, ToolError};
 
 use super::{Builtin, BuiltinCall, BuiltinOutcome, BuiltinReply, Hints};

@@ -1,8 +1,8 @@
 //! What `build_tool` and `register_script` have in common: everything but the source.
 
 use serde::Deserialize;
-use skillz_json::Value;
 use skillz_engine::PublishRequest;
+use skillz_json::Value;
 use skillz_tool::{Annotations, Example, Limits, Manifest, Origin, Permissions, SourceCode, ToolKind};
 
 use super::{BuiltinCall, BuiltinOutcome, BuiltinReply};

@@ -31,7 +31,8 @@ pub(crate) fn full(status: StatusCode, content_type: &'static str, body: Vec<u8>
 
 /// The response with numbers in place of the texts that stood for them in the SDK. Each event comes in one piece.
 pub(crate) async fn with_exact_numbers(reply: Reply) -> Reply {
-    let is_stream = reply.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    let is_stream =
+        reply.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
     let (parts, body) = reply.into_parts();
     let exact = |bytes: Bytes| Bytes::from(wire::unmarked(bytes.into()));
     if is_stream {

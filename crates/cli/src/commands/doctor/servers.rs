@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use skillz_json::Value;
 use skillz_engine::{Engine, NoClient, ServerAction, ServerRequest};
+use skillz_json::Value;
 
 use super::{Check, Examination};
 

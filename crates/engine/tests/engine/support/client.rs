@@ -10,8 +10,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use skillz_json::{Value, json};
 use skillz_engine::ClientPort;
+use skillz_json::{Value, json};
 use skillz_tool::{Answer, AnswerAction, ClientCapabilities, LogLevel, Progress, ToolError};
 
 /// A client that can do what its fields say.

@@ -7,10 +7,10 @@ pub(crate) mod stores;
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
-use skillz_json::{Value, json};
 use skillz_engine::{
     CallReply, CallRequest, ClientPort, CodeRuntime, Engine, EngineParts, EngineSettings, NoClient, PublishReport, PublishRequest,
 };
+use skillz_json::{Value, json};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_tool::{Manifest, Origin, SourceCode, ToolError, ToolKind, ToolRuntime, Upstreams};
 use tempfile::TempDir;

@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use skillz_json::{Map, Value, json};
 use skillz_engine::{Engine, EngineParts, EngineSettings, Exposure, NoClient, PublishRequest};
+use skillz_json::{Map, Value, json};
 use skillz_registry::{Registry, RegistrySettings};
 use skillz_server::{ClientOrigin, SkillzServer};
 use skillz_test_support::json_lines;
@@ -132,7 +132,8 @@ impl Client {
     pub(crate) fn begin(&mut self, method: &str, mut params: Value) -> i64 {
         self.next_id += 1;
         if let Some(meta) = &self.meta {
-            let given = params.as_object_mut().expect("params are an object").entry("_meta".to_owned()).or_insert_with(|| json!({}));
+            let given =
+                params.as_object_mut().expect("params are an object").entry("_meta".to_owned()).or_insert_with(|| json!({}));
             for (key, value) in meta {
                 given.as_object_mut().expect("_meta is an object").entry(key.clone()).or_insert_with(|| value.clone());
             }
