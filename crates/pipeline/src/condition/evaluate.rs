@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, cmp::Ordering};
 
-use skillz_json::{Number, Value};
+use skillz_json::Value;
 
 use super::{Comparison, Condition};
 use crate::{reference::describe, scope::Scope, template::preview};

@@ -138,11 +138,7 @@ async fn arguments_become_what_the_hints_say() {
     });
     assert_eq!(value(bench.run(&tool, arguments.clone()).await), json!([2, [1, 3], 4, true, 2024, 7, [1, 2], "b.txt", "hi", 5]));
     let mut wrong = arguments;
-<<<<<<< HEAD
     *wrong.pointer_mut("/ps/1").unwrap() = json!({"z": 3});
-=======
-    *wrong["ps"].get_mut(1).expect("there are two") = json!({"z": 3});
->>>>>>> deps
     let error = bench.run(&tool, wrong).await.expect_err("has no `z`");
     assert!(error.text().contains("ps/1"), "{error}");
 }
