@@ -19,42 +19,10 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 import _skillz_fork as fork
+import _skillz_leftovers as leftovers
 import _skillz_random as randomness
 import _skillz_signature as signatures
 import _skillz_values as values
-
-READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
-BEGUN = b'{"jsonrpc":"2.0","method":"begun"}\n'
-
-
-class Lines:
-    """Reads lines from a file descriptor."""
-
-    def __init__(self, descriptor):
-        self._descriptor = descriptor
-        self._bytes = bytearray()
-        self._searched = 0
-
-    def __call__(self):
-        while True:
-            end = self._bytes.find(b"\n", self._searched)
-            if end >= 0:
-                line = bytes(self._bytes[: end + 1])
-                del self._bytes[: end + 1]
-                self._searched = 0
-                return line
-            self._searched = len(self._bytes)
-            part = os.read(self._descriptor, 1 << 16)
-            if not part:
-                return b""
-            self._bytes += part
-
-
-def write_all(descriptor, data):
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view):]
-
 
 def protect_channel():
     """Moves stdin and stdout to descriptors that neither the tool nor its children use."""
@@ -141,7 +109,7 @@ def failure(error, entry):
 
 
 def notify(descriptor, method, params):
-    write_all(descriptor, json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
+    fork.write_all(descriptor, json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
 
 
 class Caller:
@@ -150,8 +118,6 @@ class Caller:
     def __init__(self, options, requests, replies):
         self.options, self.requests, self.replies = options, requests, replies
         self.entry = options["entry"]
-        self.lines = Lines(requests)
-        self._lock = threading.Lock()
         self._loop = None
         randomness.watch()
         run = find_run(load(self.entry))
@@ -159,21 +125,16 @@ class Caller:
         if signatures.is_coroutine(run):
             import asyncio  # Here, so that no call pays for it.
 
-    def write(self, data):
-        with self._lock:
-            write_all(self.replies, data)
+    def serve_one(self, line, lines, replies, last=None):
+        """Answers the request in `line`: as JSON-RPC, or by its body behind `last`."""
+        lock = threading.Lock()
 
-    def serve_one(self):
-        """Takes a request and answers it; gives its channel, or None where the server is gone."""
-        channel = skillz._Channel(self.lines, self.write)
-        while channel.request is None:
-            # Replies that came too late for the call before are passed over.
-            channel._read_one()
-        request = channel.request
-        if not request:
-            return None
-        write_all(self.replies, BEGUN)
-        params = request.get("params", {})
+        def write(data):
+            with lock:
+                fork.write_all(replies, data)
+
+        channel = skillz._Channel(lines, write)
+        params = json.loads(line).get("params", {})
         skillz._attach(channel, params.get("context") or {})
         try:
             text, note = values.to_json(self._run(params.get("arguments") or {}))
@@ -191,8 +152,7 @@ class Caller:
                 stream.flush()
             except Exception:
                 pass
-        self.write(b'{"jsonrpc":"2.0","id":%s,%s}\n' % (json.dumps(request.get("id")).encode(), body))
-        return channel
+        write(b'{"jsonrpc":"2.0","id":1,%s}\n' % body if last is None else last + body + b"\n")
 
     def _run(self, arguments):
         value = self._binder.call(arguments)
@@ -210,14 +170,20 @@ class Caller:
         return value
 
     def serve_all(self):
-        folder = os.getcwd()
+        folder, lines = os.getcwd(), fork.Lines(self.requests)
         while True:
-            write_all(self.replies, READY)
-            if self.serve_one() is None:
+            fork.write_all(self.replies, fork.READY)
+            line = lines()
+            # Answers that came too late for the call before are passed over.
+            while line and not line.startswith(fork.REQUEST):
+                line = lines()
+            if not line:
                 os._exit(0)
+            fork.write_all(self.replies, fork.BEGUN)
+            self.serve_one(line, lines, self.replies)
             skillz._attach(None, None)
             os.chdir(folder)
-            fork.empty_folder()
+            leftovers.empty_folder()
 
 
 def signature_only(entry):
