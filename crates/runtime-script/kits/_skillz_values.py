@@ -123,7 +123,7 @@ class _Conversion:
         if hasattr(kind, "model_dump"):
             return self.value(value.model_dump(by_alias=True), place, depth)
         if hasattr(kind, "__dataclass_fields__"):
-            return self._fields(value, kind.__dataclass_fields__, place, depth)
+            return self._fields(value, [field.name for field in sys.modules["dataclasses"].fields(value)], place, depth)
         if hasattr(kind, "__attrs_attrs__"):
             return self._fields(value, [attribute.name for attribute in kind.__attrs_attrs__], place, depth)
         if _is(value, "types", "SimpleNamespace") or _is(value, "argparse", "Namespace"):
