@@ -18,6 +18,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+import _skillz_failure as failures
 import _skillz_fork as fork
 import _skillz_leftovers as leftovers
 import _skillz_random as randomness
@@ -74,28 +75,6 @@ def refuse_threads():
                       "or register the script with `isolation: \"worker\"`: then all calls run in the process that has the threads" % ", ".join(others[:3]))
 
 
-def describe(error, entry):
-    """An exception as message and traceback, without the frames of the worker and of asyncio's machinery."""
-    import traceback
-
-    def foreign(frame):
-        return not (frame.filename.startswith(HERE + os.sep) or os.path.join("asyncio", "") in frame.filename
-                    or frame.filename.startswith("<frozen importlib") or os.path.dirname(frame.filename) == KIT)
-
-    report = traceback.TracebackException(type(error), error, error.__traceback__)
-    pending, seen = [report], set()
-    while pending:
-        part = pending.pop()
-        if part is None or id(part) in seen:
-            continue
-        seen.add(id(part))
-        part.stack = traceback.StackSummary.from_list([frame for frame in part.stack if foreign(frame)])
-        pending += [part.__cause__, part.__context__]
-    text = "".join(report.format()).replace(os.path.dirname(entry) + os.sep, "")
-    message = "".join(report.format_exception_only()).strip()
-    return {"message": message, "kind": type(error).__name__, "traceback": text}
-
-
 def failure(error, entry):
     if isinstance(error, (signatures.BadArgument, values.NoJson)):
         what = "The arguments do not fit" if isinstance(error, signatures.BadArgument) else "The result cannot be sent"
@@ -105,7 +84,7 @@ def failure(error, entry):
     if isinstance(error, SystemExit):
         return {"message": "`run` ended the program with `sys.exit(%r)`; return a value or raise an exception" % (error.code,),
                 "kind": "SystemExit"}
-    return describe(error, entry)
+    return failures.describe(error, entry)
 
 
 def notify(descriptor, method, params):
@@ -237,12 +216,11 @@ def inspect_module(options, replies):
 
 
 def main():
-    global skillz, KIT
+    global skillz
     options = json.loads(sys.argv[1])
     requests, replies = protect_channel()
     import skillz
 
-    KIT = os.path.dirname(os.path.abspath(skillz.__file__))
     skillz._attach(None, None)
     if options["mode"] == "inspect":
         inspect_module(options, replies)

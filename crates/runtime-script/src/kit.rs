@@ -8,10 +8,11 @@ use std::{
 use sha2::{Digest, Sha256};
 
 /// Every file of the kits, by its path below the kit's folder.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     ("python/skillz.py", include_str!("../kits/skillz.py")),
     ("python/_skillz_values.py", include_str!("../kits/_skillz_values.py")),
     ("worker/_skillz_worker.py", include_str!("../kits/_skillz_worker.py")),
+    ("worker/_skillz_failure.py", include_str!("../kits/_skillz_failure.py")),
     ("worker/_skillz_fork.py", include_str!("../kits/_skillz_fork.py")),
     ("worker/_skillz_leftovers.py", include_str!("../kits/_skillz_leftovers.py")),
     ("worker/_skillz_random.py", include_str!("../kits/_skillz_random.py")),
