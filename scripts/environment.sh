@@ -24,6 +24,8 @@ node_folder=$(cache_folder node "$root/tests/clients/package.json")
 # `crates/tool/tests/schema_suite.rs` looks for the same folder.
 schema_suite_version=4.26.0
 schema_suite_folder=$SKILLZ_DEV_CACHE/schema-suite-$schema_suite_version
+# Libraries whose values become JSON; `crates/runtime-script/tests/scripts/values.rs` looks for the same folder.
+values_folder=$(cache_folder values "$root/tests/values/requirements.txt")
 # Servers that are imported; apart, since they want other versions of the same libraries.
 upstream_python_folder=$(cache_folder upstream-python "$root/tests/upstreams/requirements.txt")
 upstream_node_folder=$(cache_folder upstream-node "$root/tests/upstreams/package.json")
