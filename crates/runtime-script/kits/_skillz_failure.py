@@ -55,7 +55,9 @@ def _frames(stack, entry):
 
     for frame in stack:
         if frame.filename.startswith(own):
-            fold()
+            if shown:
+                fold()
+            folded.clear()  # What called the tool is of no interest.
             shown += 1
             frame = traceback.FrameSummary(frame.filename[len(own):], frame.lineno, frame.name, line=frame.line)
             lines.append("".join(traceback.format_list([frame])).rstrip())

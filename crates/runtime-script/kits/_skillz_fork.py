@@ -14,7 +14,6 @@ import signal
 
 import _skillz_leftovers as leftovers
 import _skillz_random as randomness
-import _skillz_values as values
 
 AHEAD = 2
 READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
@@ -114,6 +113,8 @@ class Child:
             try:
                 self.close()
                 serve(its_requests, its_replies)
+            except BrokenPipeError:
+                pass  # The parent has gone, and with it the worker.
             except BaseException:
                 import traceback
 
@@ -165,7 +166,6 @@ class Parent:
         before = leftovers.temporary_state() if is_confined else None
         self._wall.adopt_strays()
         self._reseeding = randomness.Reseeding()
-        values.to_json(json.loads(b'{"a":[1.5]}'))
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self._wake, False)
@@ -288,6 +288,7 @@ class Parent:
         self._wall.adopt_strays()
         self._wall.enclose()
         self._reseeding.in_fork()
+        self._caller.warm_up()
         lines = Lines(requests)
         line = lines()
         if line:

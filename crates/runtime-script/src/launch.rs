@@ -2,8 +2,8 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use skillz_json::{Value, json};
 use skillz_environments::Environment;
+use skillz_json::{Value, json};
 use skillz_process::{Command, ProcessLimits};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, Protocol, ToolCall, ToolError};

@@ -95,7 +95,9 @@ fn reply(result: Option<Value>, error: Option<Value>, spent: bool) -> Line {
     let result = match (error, result) {
         (Some(Value::Null) | None, Some(result)) => Ok(result),
         (Some(Value::String(message)), _) => Err(ReplyError { message: Some(message), data: None }),
-        (Some(error), _) => Err(skillz_json::from_value(error.clone()).unwrap_or(ReplyError { message: None, data: Some(error) })),
+        (Some(error), _) => {
+            Err(skillz_json::from_value(error.clone()).unwrap_or(ReplyError { message: None, data: Some(error) }))
+        }
         (None, None) => return Line::Text,
     };
     Line::Reply(Reply { result, spent })

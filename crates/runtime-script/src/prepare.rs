@@ -83,8 +83,9 @@ fn may_fail_without_grants(manifest: &Manifest, error: &ToolError) -> bool {
         || !permissions.fs.is_empty()
         || !permissions.env.is_empty()
         || !manifest.requires_services.is_empty();
-    let is_broken =
-        ["SyntaxError", "IndentationError", "ModuleNotFoundError", "Cannot find", "starts threads"].iter().any(|word| error.message.contains(word));
+    let is_broken = ["SyntaxError", "IndentationError", "ModuleNotFoundError", "Cannot find", "starts threads"]
+        .iter()
+        .any(|word| error.message.contains(word));
     asks && !is_broken
 }
 

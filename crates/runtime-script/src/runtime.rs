@@ -141,7 +141,8 @@ impl ScriptRuntime {
             match worker::run(worker, call, Arc::clone(&host)).await {
                 CallEnd::Over { outcome, reusable } => {
                     // Node cannot be forked: a call of its own means a process of its own.
-                    let is_alone = call.tool.manifest.isolation == Some(Isolation::Call) && site.plan.decision.language != Language::Python;
+                    let is_alone =
+                        call.tool.manifest.isolation == Some(Isolation::Call) && site.plan.decision.language != Language::Python;
                     if reusable && !is_alone {
                         loan.put_back();
                     }

@@ -9,8 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use skillz_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use skillz_json::{Map, Value, json};
 
 use crate::{kit::Kit, source::javascript};
 

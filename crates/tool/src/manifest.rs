@@ -154,9 +154,34 @@ pub struct Manifest {
 
 /// The fields above.
 const FIELDS: [&str; 28] = [
-    "name", "description", "version", "tool_type", "entry_file", "interpreter", "protocol", "argv", "isolation", "working_directory",
-    "input_schema", "output_schema", "annotations", "dependencies", "wasm_dependencies", "pipeline_steps", "mcp_server", "examples",
-    "permissions", "limits", "requires_services", "tags", "pinned", "disabled", "hash", "source", "created_at", "updated_at",
+    "name",
+    "description",
+    "version",
+    "tool_type",
+    "entry_file",
+    "interpreter",
+    "protocol",
+    "argv",
+    "isolation",
+    "working_directory",
+    "input_schema",
+    "output_schema",
+    "annotations",
+    "dependencies",
+    "wasm_dependencies",
+    "pipeline_steps",
+    "mcp_server",
+    "examples",
+    "permissions",
+    "limits",
+    "requires_services",
+    "tags",
+    "pinned",
+    "disabled",
+    "hash",
+    "source",
+    "created_at",
+    "updated_at",
 ];
 
 impl Manifest {

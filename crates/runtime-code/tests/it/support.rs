@@ -11,8 +11,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use skillz_json::{Map, Value, json};
 use skillz_environments::Program;
+use skillz_json::{Map, Value, json};
 use skillz_process::Launcher;
 use skillz_runtime_code::{CodeFailure, CodeRequest, CodeResult, CodeRunner, CodeSettings, Language, Runtime};
 use skillz_sandbox::SandboxKind;

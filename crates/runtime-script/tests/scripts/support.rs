@@ -9,8 +9,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use skillz_json::{Map, Value, json};
 use skillz_environments::{EnvironmentSettings, Environments};
+use skillz_json::{Map, Value, json};
 use skillz_process::Launcher;
 use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
 use skillz_sandbox::SandboxKind;
