@@ -56,7 +56,8 @@ pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), T
         return Ok(());
     };
     let written: String = number.as_str().chars().take(40).collect();
-    let message = format!("`{}` was not called: `{path}` is {written}, a number that {name} cannot hold as it is", call.tool.name);
+    let message =
+        format!("`{}` was not called: `{path}` is {written}, a number that {name} cannot hold as it is", call.tool.name);
     Err(ToolError::new(ErrorKind::InvalidInput, message).with_hint("Give it as text, if the tool takes text there"))
 }
 
@@ -64,9 +65,7 @@ pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), T
 fn unheld(value: &Value, path: &str, holds: fn(&Number) -> bool) -> Option<(String, Number)> {
     match value {
         Value::Number(number) if !holds(number) => Some((path.to_owned(), number.clone())),
-        Value::Array(items) => {
-            items.iter().enumerate().find_map(|(index, item)| unheld(item, &format!("{path}/{index}"), holds))
-        }
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| unheld(item, &format!("{path}/{index}"), holds)),
         Value::Object(fields) => fields.iter().find_map(|(key, item)| unheld(item, &format!("{path}/{key}"), holds)),
         _ => None,
     }

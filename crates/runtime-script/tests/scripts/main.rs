@@ -16,6 +16,7 @@ mod process;
 mod schemas;
 mod sharing;
 mod support;
+mod values;
 mod workers;
 
 skillz_process::helper_entry!();

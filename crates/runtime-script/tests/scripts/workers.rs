@@ -6,7 +6,7 @@ use crate::support::{Bench, FakeHost, eventually, script, value};
 use skillz_json::json;
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
-use skillz_tool::{EnvironmentVariable, Host, Tool, ToolRuntime};
+use skillz_tool::{EnvironmentVariable, Host, Isolation, Tool, ToolRuntime};
 
 fn bounds(workers_per_tool: usize, workers: usize) -> ScriptBounds {
     ScriptBounds { workers_per_tool, workers, ..ScriptBounds::default() }
