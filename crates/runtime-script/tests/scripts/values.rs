@@ -40,7 +40,7 @@ async fn values_of_libraries_become_json() {
         ("[pd.NA, pd.NaT, pd.Timestamp('2026-01-02'), pd.Timedelta('90s')]", json!([null, null, "2026-01-02T00:00:00", 90])),
         ("[np.int64(5), np.bool_(True), np.str_('x'), np.float64('nan')]", json!([5, true, "x", null])),
         ("{np.int64(1): np.arange(2), 'b': np.array(['2026-01-01'], dtype='M8[D]')}", json!({"1": [0, 1], "b": ["2026-01-01"]})),
-        ("np.uint64(2 ** 64 - 1)", from_str("18446744073709551615").unwrap()),
+        ("np.uint64(2 ** 64 - 1)", from_str::<Value>("18446744073709551615").unwrap()),
         ("[M(a=1, day='2026-01-02')]", json!([{"a": 1, "day": "2026-01-02"}])),
     ] {
         assert_eq!(bench.once(&python, &format!("{head}{expression}"), json!({})).await, expected, "{expression}");
@@ -86,7 +86,7 @@ async fn numbers_are_exact_or_refused() {
         }
     }
     let big = bench.once("node", "export const run = () => ({ a: 2n ** 70n, b: [1n] })", json!({})).await;
-    assert_eq!(big, from_str("{\"a\": 1180591620717411303424, \"b\": [1]}").unwrap());
+    assert_eq!(big, from_str::<Value>("{\"a\": 1180591620717411303424, \"b\": [1]}").unwrap());
     let tool = bench.register(script("long", "python3", "def run(): return {'a': [10 ** 4300]}")).await;
     assert!(bench.run(&tool, json!({})).await.unwrap_err().text().contains("result[\"a\"][0]"));
 }
