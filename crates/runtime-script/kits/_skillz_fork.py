@@ -1,8 +1,9 @@
 """Isolation `call`: each call runs in a fork of the process that has imported the tool's module.
 
-Two children wait ahead. The one whose turn it is reads one request, runs it, replies, and says on a pipe of its own
-that it is done; then it is ended, with all that it started, before the next one has its turn. Whatever a call does to
-the interpreter goes with it. A file or a map that the module opened while it was imported is the kernel's, and shared.
+Two children wait ahead. Each has pipes of its own to this process, and none to the server: what it asks and answers is
+passed on from here, one message at a time, for as long as its call lasts. Then it is ended, with all that it started,
+before the next one has its turn. Whatever a call does to the interpreter goes with it. A file or a map that the module
+opened while it was imported is the kernel's, and shared.
 """
 
 import gc
@@ -11,56 +12,20 @@ import os
 import select
 import signal
 
+import _skillz_leftovers as leftovers
 import _skillz_random as randomness
 
 AHEAD = 2
 READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
+BEGUN = b'{"jsonrpc":"2.0","method":"begun"}\n'
+REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"execute"'
+# What a child's last line begins with.
+LAST = b"="
+# What only this process says to the server.
+RESERVED = ("begun", "execute", "failed", "inspected", "lost", "ready", "spent")
 CREATE_RULESET, RESTRICT_SELF = 444, 446
-# Where a call of a confined tool can leave something for the next one, besides its working folder.
-TEMPORARY = ("/tmp", "/dev/shm")
-SHARED_MEMORY = ("/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/sysvipc/sem")
-# More entries than this are not looked through: the worker is taken for changed.
-MOST_ENTRIES = 1000
-
-
-def temporary_state():
-    """What lies in the temporary folders, so that a change shows; `None` where there is too much to tell."""
-    state = []
-    for folder in TEMPORARY:
-        if not os.path.isdir(folder):
-            continue
-        device = os.stat(folder).st_dev
-        pending = [folder]
-        while pending:
-            try:
-                entries = sorted(os.scandir(pending.pop()), key=lambda entry: entry.path)
-            except OSError:
-                continue
-            for entry in entries:
-                status = entry.stat(follow_symlinks=False)
-                # What is mounted there belongs to somebody else and cannot be written to, or is the tool's own.
-                if status.st_dev != device:
-                    continue
-                state.append((entry.path, status.st_ino, status.st_mode))
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                else:
-                    state[-1] += (status.st_size, status.st_mtime_ns)
-                if len(state) > MOST_ENTRIES:
-                    return None
-    return state
-
-
-def shares_memory():
-    """Whether there is System V shared memory, a queue or a semaphore: each file begins with a line of headings."""
-    for path in SHARED_MEMORY:
-        try:
-            with open(path) as file:
-                if len(file.readlines()) > 1:
-                    return True
-        except OSError:
-            pass
-    return False
+SET_DUMPABLE, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 4, 36, 38
+MAKE_BLOCK_DEVICES, SIGNALS = 1 << 11, 1 << 1
 
 
 class Wall:
@@ -70,33 +35,84 @@ class Wall:
         import ctypes
 
         self._libc = ctypes.CDLL(None, use_errno=True)
-        # Landlock: no access to files or network is handled here, only signals and abstract sockets are scoped.
-        rules = (ctypes.c_uint64 * 3)(0, 0, 3)
-        self._rules = self._libc.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.sizeof(rules), 0)
+        # Older kernels do not know how to keep signals in; there only the right to make block devices is handled, for
+        # the sake of the wall that comes with any rule.
+        for rights, length in (((0, 0, SIGNALS), 24), ((MAKE_BLOCK_DEVICES, 0, 0), 8)):
+            rules = (ctypes.c_uint64 * 3)(*rights)
+            self._rules = self._libc.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(length), 0)
+            if self._rules >= 0:
+                break
+        self.hide(True)
 
     def adopt_strays(self):
         """Makes processes that let go of their parent children of this one, so that they can be found and ended."""
-        self._libc.prctl(36, 1, 0, 0, 0)
+        self._libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
-    def raise_it(self):
+    def hide(self, is_hidden):
+        """Whether others of the same user may look into this process."""
+        self._libc.prctl(SET_DUMPABLE, int(not is_hidden), 0, 0, 0)
+
+    def enclose(self):
         if self._rules >= 0:
-            self._libc.prctl(38, 1, 0, 0, 0)
+            self._libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             self._libc.syscall(RESTRICT_SELF, self._rules, 0)
             os.close(self._rules)
 
 
+class Lines:
+    """What came in by a descriptor, by lines."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self._bytes = bytearray()
+        self._searched = 0
+
+    def fill(self):
+        """Reads once; False where nothing more will come."""
+        part = os.read(self.descriptor, 1 << 18)
+        self._bytes += part
+        return bool(part)
+
+    def take(self):
+        """The next whole line, or None."""
+        end = self._bytes.find(b"\n", self._searched)
+        if end < 0:
+            self._searched = len(self._bytes)
+            return None
+        line = bytes(self._bytes[: end + 1])
+        del self._bytes[: end + 1]
+        self._searched = 0
+        return line
+
+    def __call__(self):
+        """Waits for a line; empty where none will come."""
+        while True:
+            line = self.take()
+            if line is not None:
+                return line
+            if not self.fill():
+                return b""
+
+
+def write_all(descriptor, data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view):]
+
+
 class Child:
-    """A fork that waits for its turn."""
+    """A fork that waits for its turn, which is a request in its pipe."""
 
     def __init__(self, serve):
-        turn_read, self._turn = os.pipe()
-        self.done, done_write = os.pipe()
+        its_requests, self.requests = os.pipe()
+        replies, its_replies = os.pipe()
+        self.lines = Lines(replies)
+        self.pending = bytearray()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                os.close(self._turn)
-                os.close(self.done)
-                serve(turn_read, done_write)
+                self.close()
+                serve(its_requests, its_replies)
             except BrokenPipeError:
                 pass  # The parent has gone, and with it the worker.
             except BaseException:
@@ -105,18 +121,35 @@ class Child:
                 traceback.print_exc()
             finally:
                 os._exit(70)
-        os.close(turn_read)
-        os.close(done_write)
+        os.close(its_requests)
+        os.close(its_replies)
+        os.set_blocking(self.requests, False)
 
-    def take_turn(self):
-        os.write(self._turn, b".")
-        os.close(self._turn)
-        self._turn = None
+    def send(self, data=b""):
+        """Writes as much as fits into the pipe, and keeps the rest."""
+        self.pending += data
+        try:
+            while self.pending:
+                del self.pending[: os.write(self.requests, self.pending)]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self.pending.clear()  # That it is dead will show.
 
     def close(self):
-        os.close(self.done)
-        if self._turn is not None:
-            os.close(self._turn)
+        os.close(self.requests)
+        os.close(self.lines.descriptor)
+
+
+def may_be_passed_on(line):
+    """Whether a child's line is a request or a notification, and nothing that only its parent says."""
+    try:
+        message = json.loads(line, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(message, dict) or not {"jsonrpc", "method"} <= set(message) <= {"jsonrpc", "id", "method", "params"}:
+        return False
+    return isinstance(message.get("id", ""), str) and isinstance(message["method"], str) and message["method"] not in RESERVED
 
 
 class Parent:
@@ -124,64 +157,100 @@ class Parent:
         self._caller = caller
         self._pid = os.getpid()
         self._wall = Wall()
+        self._requests, self._replies = Lines(caller.requests), caller.replies
         self._spares = []
         self._reseeding = None
 
     def serve(self):
         is_confined = self._caller.options.get("is_confined")
-        before = temporary_state() if is_confined else None
+        before = leftovers.temporary_state() if is_confined else None
         self._wall.adopt_strays()
         self._reseeding = randomness.Reseeding()
-        self._woken, wake = os.pipe()
+        self._woken, self._wake = os.pipe()
         os.set_blocking(self._woken, False)
-        os.set_blocking(wake, False)
+        os.set_blocking(self._wake, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         gc.collect()
         gc.freeze()
         self._fill_up()
         while True:
+            write_all(self._replies, READY)
+            request = self._next_request()
             current = self._spares.pop(0)
-            current.take_turn()
-            os.write(self._caller.replies, READY)
+            write_all(self._replies, BEGUN)
+            current.send(request)
             self._fill_up()
-            word = self._until_done(current)
-            if word == b"e":
-                os._exit(0)
+            answer = self._until_answered(current)
+            # Before the answer is out: nothing of the call may run while the server takes this process for free.
             status = self._end(current.pid)
+            if answer is None:
+                answer = b'{"jsonrpc":"2.0","method":"lost","params":{"status":%d}}\n' % status
+            write_all(self._replies, answer)
             current.close()
             self._end_strays()
-            if word != b"d":
-                lost = {"jsonrpc": "2.0", "method": "lost", "params": {"status": status}}
-                os.write(self._caller.replies, json.dumps(lost).encode() + b"\n")
-            empty_folder()
-            if is_confined and (before is None or temporary_state() != before or shares_memory()):
+            leftovers.empty_folder()
+            if is_confined and (before is None or leftovers.temporary_state() != before or leftovers.shares_memory()):
                 # They go with the sandbox: the server starts a new worker.
                 os._exit(0)
 
     def _fill_up(self):
         """Forks while a call is under way, so that none waits for a fork."""
         while len(self._spares) < AHEAD:
-            child = Child(self._child)
-            self._spares.append(child)
+            self._spares.append(Child(self._child))
 
-    def _until_done(self, current):
-        """Waits until the call's child is done, or dead, and replaces spares that died."""
+    def _next_request(self):
         while True:
-            ready, _, _ = select.select([current.done, self._woken], [], [])
-            if current.done in ready:
-                return os.read(current.done, 1)
+            line = self._requests.take()
+            # Answers that came too late for the call before are passed over.
+            if line is not None and line.startswith(REQUEST):
+                return line
+            if line is None:
+                self._wait([], [])
+
+    def _wait(self, others, writable):
+        """Waits for something to read or write; reads what the server sent."""
+        ready, free, _ = select.select([self._requests.descriptor, self._woken] + others, writable, [])
+        if self._requests.descriptor in ready and not self._requests.fill():
+            os._exit(0)
+        if self._woken in ready:
             try:
                 os.read(self._woken, 4096)
             except BlockingIOError:
                 pass
-            if os.waitid(os.P_PID, current.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                return b""
-            for spare in list(self._spares):
-                if os.waitid(os.P_PID, spare.pid, os.WEXITED | os.WNOHANG) is not None:
-                    self._spares.remove(spare)
-                    spare.close()
-            self._fill_up()
+            self._replace_dead_spares()
+        return ready, free
+
+    def _replace_dead_spares(self):
+        for spare in list(self._spares):
+            if has_ended(spare.pid):
+                os.waitpid(spare.pid, 0)
+                self._spares.remove(spare)
+                spare.close()
+        self._fill_up()
+
+    def _until_answered(self, current):
+        """Passes messages on until the call's child has answered; None where it died instead."""
+        is_open = True
+        while True:
+            ready, free = self._wait([current.lines.descriptor] if is_open else [], [current.requests] if current.pending else [])
+            if free:
+                current.send()
+            if current.lines.descriptor in ready:
+                is_open = current.lines.fill()
+            line = current.lines.take()
+            while line is not None:
+                if line.startswith(LAST):
+                    return b'{"jsonrpc":"2.0","id":1,%s}\n' % line[len(LAST):-1]
+                if may_be_passed_on(line):
+                    write_all(self._replies, line)
+                line = current.lines.take()
+            line = self._requests.take()
+            while line is not None:
+                current.send(line)
+                line = self._requests.take()
+            if has_ended(current.pid) and not (is_open and select.select([current.lines.descriptor], [], [], 0)[0]):
+                return None
 
     @staticmethod
     def _end(pid):
@@ -207,45 +276,26 @@ class Parent:
                 self._end(pid)
         os._exit(0)
 
-    def _child(self, turn, done):
+    def _child(self, requests, replies):
         """One call, in a process of its own."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for descriptor in (self._requests.descriptor, self._replies, self._woken, self._wake):
+            os.close(descriptor)
         for child in self._spares:
             child.close()
         os.setpgid(0, 0)
         self._wall.adopt_strays()
-        self._wall.raise_it()
+        self._wall.enclose()
         self._reseeding.in_fork()
         self._caller.warm_up()
-        if not os.read(turn, 1):
-            os._exit(0)
-        os.close(turn)
-        if self._caller.serve_one() is None:
-            os.write(done, b"e")
-            os._exit(0)
-        os.write(done, b"d")
+        lines = Lines(requests)
+        line = lines()
+        if line:
+            self._wall.hide(False)
+            self._caller.serve_one(line, lines, replies, LAST)
         os._exit(0)
 
 
-def empty_folder():
-    """Takes files away that a call left in its working folder."""
-    names = os.listdir(".")
-    if not names:
-        return
-    import shutil
-
-    def retry(function, path, _):
-        os.chmod(os.path.dirname(path), 0o700)
-        if not os.path.islink(path):
-            os.chmod(path, 0o700)
-        function(path)
-
-    for name in names:
-        try:
-            if os.path.isdir(name) and not os.path.islink(name):
-                shutil.rmtree(name, onerror=retry)
-            else:
-                os.unlink(name)
-        except OSError:
-            os._exit(0)
+def has_ended(pid):
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

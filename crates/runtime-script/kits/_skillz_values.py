@@ -108,23 +108,22 @@ class _Conversion:
             raise _no_rule(value, place)
         if _is(value, "enum", "Enum"):
             return self.value(value.value, place, depth + 1)
-        if kind.__module__.partition(".")[0] in ("numpy", "pandas"):
-            return self._of_tables(value, place, depth)
         for simple in (str, int, float):
             if isinstance(value, simple):
                 return self.value(simple(value), place, depth)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return binascii.b2a_base64(bytes(value), newline=False).decode()
+        if kind.__module__.partition(".")[0] in ("numpy", "pandas"):
+            return self._of_tables(value, place, depth)
         text = _text_of(value)
         if text is not None:
             return text
         if _is(value, "datetime", "timedelta"):
-            seconds = value.total_seconds()
-            return int(seconds) if seconds.is_integer() else seconds
-        if isinstance(value, (bytes, bytearray, memoryview)):
-            return binascii.b2a_base64(bytes(value), newline=False).decode()
+            return _seconds(value.total_seconds())
         if hasattr(kind, "model_dump"):
             return self.value(value.model_dump(by_alias=True), place, depth)
         if hasattr(kind, "__dataclass_fields__"):
-            return self._fields(value, kind.__dataclass_fields__, place, depth)
+            return self._fields(value, [field.name for field in sys.modules["dataclasses"].fields(value)], place, depth)
         if hasattr(kind, "__attrs_attrs__"):
             return self._fields(value, [attribute.name for attribute in kind.__attrs_attrs__], place, depth)
         if _is(value, "types", "SimpleNamespace") or _is(value, "argparse", "Namespace"):
@@ -132,6 +131,8 @@ class _Conversion:
         if isinstance(value, tuple):
             names = getattr(kind, "_fields", None) or (hasattr(kind, "n_sequence_fields") and getattr(kind, "__match_args__", None))
             return self._fields(value, names, place, depth) if names else self._list(value, place, depth)
+        if _is(value, "matplotlib.axes", "Axes"):
+            return _image(value.figure)  # What `DataFrame.plot` gives.
         if _is(value, "PIL.Image", "Image") or _is(value, "matplotlib.figure", "Figure"):
             return _image(value)
         return self._collection(value, place, depth)
@@ -176,7 +177,7 @@ class _Conversion:
         if _is(value, "datetime", "datetime"):
             return value.isoformat()
         if _is(value, "datetime", "timedelta"):
-            return value.total_seconds()
+            return _seconds(value.total_seconds())
         if _is(value, "pandas", "Period", "Interval"):
             return str(value)
         dtype = getattr(value, "dtype", None)
@@ -194,8 +195,10 @@ class _Conversion:
         if dtype.kind == "M":
             return None if str(value) == "NaT" else str(value)
         if dtype.kind == "m":
-            numpy = sys.modules["numpy"]
-            return None if str(value) == "NaT" else float(value / numpy.timedelta64(1, "s"))
+            # Months and years have no length in seconds.
+            is_plain = sys.modules["numpy"].datetime_data(dtype)[0] not in ("M", "Y", "generic")
+            seconds = value / sys.modules["numpy"].timedelta64(1, "s") if is_plain else None
+            return None if str(value) == "NaT" else str(value) if seconds is None else _seconds(float(seconds))
         if dtype.names:
             return self._object(zip(dtype.names, value.item()), place, depth)
         item = value.item() if hasattr(value, "item") else value
@@ -215,6 +218,10 @@ class _Conversion:
         labels = list(self._object(((label, None) for label, _ in columns), "the columns of " + _short(place), depth))
         rows = zip(*(values for _, values in columns)) if columns else ()
         return [self._object(zip(labels, row), "%s[%d]" % (place, number), depth + 1) for number, row in enumerate(rows)]
+
+
+def _seconds(seconds):
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 def _text_of(value):

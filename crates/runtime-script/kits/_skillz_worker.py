@@ -18,44 +18,12 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+import _skillz_failure as failures
 import _skillz_fork as fork
+import _skillz_leftovers as leftovers
 import _skillz_random as randomness
 import _skillz_signature as signatures
 import _skillz_values as values
-
-READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
-REHEARSAL = b'{"jsonrpc":"2.0","id":1,"method":"execute","params":{"arguments":{},"context":{}}}\n'
-BEGUN = b'{"jsonrpc":"2.0","method":"begun"}\n'
-
-
-class Lines:
-    """Reads lines from a file descriptor."""
-
-    def __init__(self, descriptor):
-        self._descriptor = descriptor
-        self._bytes = bytearray()
-        self._searched = 0
-
-    def __call__(self):
-        while True:
-            end = self._bytes.find(b"\n", self._searched)
-            if end >= 0:
-                line = bytes(self._bytes[: end + 1])
-                del self._bytes[: end + 1]
-                self._searched = 0
-                return line
-            self._searched = len(self._bytes)
-            part = os.read(self._descriptor, 1 << 16)
-            if not part:
-                return b""
-            self._bytes += part
-
-
-def write_all(descriptor, data):
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view):]
-
 
 def protect_channel():
     """Moves stdin and stdout to descriptors that neither the tool nor its children use."""
@@ -107,28 +75,6 @@ def refuse_threads():
                       "or register the script with `isolation: \"worker\"`: then all calls run in the process that has the threads" % ", ".join(others[:3]))
 
 
-def describe(error, entry):
-    """An exception as message and traceback, without the frames of the worker and of asyncio's machinery."""
-    import traceback
-
-    def foreign(frame):
-        return not (frame.filename.startswith(HERE + os.sep) or os.path.join("asyncio", "") in frame.filename
-                    or frame.filename.startswith("<frozen importlib") or os.path.dirname(frame.filename) == KIT)
-
-    report = traceback.TracebackException(type(error), error, error.__traceback__)
-    pending, seen = [report], set()
-    while pending:
-        part = pending.pop()
-        if part is None or id(part) in seen:
-            continue
-        seen.add(id(part))
-        part.stack = traceback.StackSummary.from_list([frame for frame in part.stack if foreign(frame)])
-        pending += [part.__cause__, part.__context__]
-    text = "".join(report.format()).replace(os.path.dirname(entry) + os.sep, "")
-    message = "".join(report.format_exception_only()).strip()
-    return {"message": message, "kind": type(error).__name__, "traceback": text}
-
-
 def failure(error, entry):
     if isinstance(error, (signatures.BadArgument, values.NoJson)):
         what = "The arguments do not fit" if isinstance(error, signatures.BadArgument) else "The result cannot be sent"
@@ -138,11 +84,11 @@ def failure(error, entry):
     if isinstance(error, SystemExit):
         return {"message": "`run` ended the program with `sys.exit(%r)`; return a value or raise an exception" % (error.code,),
                 "kind": "SystemExit"}
-    return describe(error, entry)
+    return failures.describe(error, entry)
 
 
 def notify(descriptor, method, params):
-    write_all(descriptor, json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
+    fork.write_all(descriptor, json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
 
 
 class Caller:
@@ -151,8 +97,6 @@ class Caller:
     def __init__(self, options, requests, replies):
         self.options, self.requests, self.replies = options, requests, replies
         self.entry = options["entry"]
-        self.lines = Lines(requests)
-        self._lock = threading.Lock()
         self._loop = None
         randomness.watch()
         run = find_run(load(self.entry))
@@ -160,32 +104,25 @@ class Caller:
         if signatures.is_coroutine(run):
             import asyncio  # Here, so that no call pays for it.
 
-    def write(self, data):
-        with self._lock:
-            write_all(self.replies, data)
-
     def warm_up(self):
         """Touches what a call touches, so that a fork has its own copies of those pages before its turn."""
-        channel = skillz._Channel(iter((REHEARSAL,)).__next__, self.write)
-        channel._read_one()
-        skillz._attach(channel, {})
-        text, _ = values.to_json({"a": [1.5, "b"], "c": {"d": None}})
-        (b'"result":' + text.encode()) + json.dumps(channel.request["id"]).encode()
+        skillz._attach(skillz._Channel(None, None), {})
+        text, _ = values.to_json(json.loads('{"a":[1.5,"b"],"c":{"d":null}}'))
+        b'"result":' + text.encode()
         skillz._attach(None, None)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
 
-    def serve_one(self):
-        """Takes a request and answers it; gives its channel, or None where the server is gone."""
-        channel = skillz._Channel(self.lines, self.write)
-        while channel.request is None:
-            # Replies that came too late for the call before are passed over.
-            channel._read_one()
-        request = channel.request
-        if not request:
-            return None
-        write_all(self.replies, BEGUN)
-        params = request.get("params", {})
+    def serve_one(self, line, lines, replies, last=None):
+        """Answers the request in `line`: as JSON-RPC, or by its body behind `last`."""
+        lock = threading.Lock()
+
+        def write(data):
+            with lock:
+                fork.write_all(replies, data)
+
+        channel = skillz._Channel(lines, write)
+        params = json.loads(line).get("params", {})
         skillz._attach(channel, params.get("context") or {})
         try:
             text, note = values.to_json(self._run(params.get("arguments") or {}))
@@ -203,8 +140,7 @@ class Caller:
                 stream.flush()
             except Exception:
                 pass
-        self.write(b'{"jsonrpc":"2.0","id":%s,%s}\n' % (json.dumps(request.get("id")).encode(), body))
-        return channel
+        write(b'{"jsonrpc":"2.0","id":1,%s}\n' % body if last is None else last + body + b"\n")
 
     def _run(self, arguments):
         value = self._binder.call(arguments)
@@ -222,14 +158,20 @@ class Caller:
         return value
 
     def serve_all(self):
-        folder = os.getcwd()
+        folder, lines = os.getcwd(), fork.Lines(self.requests)
         while True:
-            write_all(self.replies, READY)
-            if self.serve_one() is None:
+            fork.write_all(self.replies, fork.READY)
+            line = lines()
+            # Answers that came too late for the call before are passed over.
+            while line and not line.startswith(fork.REQUEST):
+                line = lines()
+            if not line:
                 os._exit(0)
+            fork.write_all(self.replies, fork.BEGUN)
+            self.serve_one(line, lines, self.replies)
             skillz._attach(None, None)
             os.chdir(folder)
-            fork.empty_folder()
+            leftovers.empty_folder()
 
 
 def signature_only(entry):
@@ -283,12 +225,11 @@ def inspect_module(options, replies):
 
 
 def main():
-    global skillz, KIT
+    global skillz
     options = json.loads(sys.argv[1])
     requests, replies = protect_channel()
     import skillz
 
-    KIT = os.path.dirname(os.path.abspath(skillz.__file__))
     skillz._attach(None, None)
     if options["mode"] == "inspect":
         inspect_module(options, replies)

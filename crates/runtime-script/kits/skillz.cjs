@@ -117,7 +117,7 @@ function toJson(value, notes = [], place = "result", depth = 0) {
     case "boolean": return String(value);
     case "bigint": return String(value);
     case "number":
-      if (Number.isFinite(value)) return JSON.stringify(value);
+      if (Number.isFinite(value)) return numberText(value);
       notes.push(place);
       return "null";
     case "function":
@@ -155,6 +155,9 @@ function toJson(value, notes = [], place = "result", depth = 0) {
   }
   return `{${fields.join(",")}}`;
 }
+
+// Beyond 2^53 the shortest text is often that of another whole number.
+const numberText = (value) => (Number.isInteger(value) && !Number.isSafeInteger(value) ? String(BigInt(value)) : JSON.stringify(value));
 
 const DEEPEST = 128;
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

@@ -22,6 +22,8 @@ import os
 import sys
 import threading
 
+from _skillz_values import NoJson, to_json
+
 __all__ = [
     "Declined", "SkillzError", "aio", "arguments", "ask", "call", "log", "memory", "progress", "reply", "resources",
     "roots", "sample", "stream", "tools",
@@ -92,8 +94,11 @@ class _Channel:
             return len(self._waiting)
 
     def send(self, message):
-        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=_plain)
-        self._write(text.encode("utf-8", "replace") + b"\n")
+        try:
+            text, _ = to_json(message, "message")
+        except NoJson as error:
+            raise TypeError(str(error)) from None
+        self._write(text.encode() + b"\n")
 
     def notify(self, method, params):
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
@@ -194,17 +199,6 @@ def _parse(line):
     except ValueError:
         return {}
     return message if isinstance(message, dict) else {}
-
-
-def _plain(value):
-    """What `json` cannot write: simple containers and scalars of other libraries, as far as they offer a way."""
-    for method in ("tolist", "item", "isoformat"):
-        convert = getattr(value, method, None)
-        if callable(convert):
-            return convert()
-    if isinstance(value, (set, frozenset)):
-        return list(value)
-    raise TypeError("A value of type `%s` is no JSON" % type(value).__name__)
 
 
 _channel = None

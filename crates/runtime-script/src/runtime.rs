@@ -97,6 +97,7 @@ impl ScriptRuntime {
     }
 
     async fn call_by_plan(&self, plan: &Plan, call: &ToolCall, host: &Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+        worker::check_numbers(call, plan.decision.language)?;
         let place = {
             let _installs = call.clock.pause();
             self.place(plan, &call.tool, &**host).await?

@@ -4,7 +4,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use serde::Deserialize;
-use skillz_json::Value;
+use skillz_json::{Number, Value};
 use skillz_process::Exit;
 use skillz_tool::{ErrorKind, Host, ToolCall, ToolError, ToolOutcome};
 use tokio::time::{Instant, sleep_until};
@@ -13,6 +13,7 @@ use super::process::Worker;
 use crate::{
     conversation::Conversation,
     failure,
+    language::Language,
     launch::execute_line,
     log::{LogForwarder, Tail},
     message::{self, Line, Reply, ReplyError},
@@ -21,6 +22,9 @@ use crate::{
 
 /// How long requests that nobody waits for may go on after the reply.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a worker that has served a call may take until it is ready for the next. One that was stopped never is.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// How a call in a worker ended.
 pub(crate) enum CallEnd {
@@ -37,6 +41,34 @@ struct ExceptionData {
     kind: Option<String>,
     #[serde(default)]
     traceback: Option<String>,
+    #[serde(default)]
+    hint: Option<String>,
+}
+
+/// Refuses numbers that the script's language would change while it reads them.
+pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), ToolError> {
+    let (name, holds): (_, fn(&Number) -> bool) = match language {
+        Language::JavaScript | Language::TypeScript => ("JavaScript", Number::fits_double),
+        Language::Python => ("Python", |number| number.is_written_whole() || number.as_f64().is_some()),
+        Language::Other => return Ok(()),
+    };
+    let Some((path, number)) = call.arguments.iter().find_map(|(key, value)| unheld(value, &format!("/{key}"), holds)) else {
+        return Ok(());
+    };
+    let written: String = number.as_str().chars().take(40).collect();
+    let message =
+        format!("`{}` was not called: `{path}` is {written}, a number that {name} cannot hold as it is", call.tool.name);
+    Err(ToolError::new(ErrorKind::InvalidInput, message).with_hint("Give it as text, if the tool takes text there"))
+}
+
+/// The first number that does not hold, with its path.
+fn unheld(value: &Value, path: &str, holds: fn(&Number) -> bool) -> Option<(String, Number)> {
+    match value {
+        Value::Number(number) if !holds(number) => Some((path.to_owned(), number.clone())),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| unheld(item, &format!("{path}/{index}"), holds)),
+        Value::Object(fields) => fields.iter().find_map(|(key, item)| unheld(item, &format!("{path}/{key}"), holds)),
+        _ => None,
+    }
 }
 
 /// Runs one call to its end.
@@ -88,6 +120,8 @@ impl Run<'_> {
     async fn until_ready(&mut self, mut expired: std::pin::Pin<&mut impl Future<Output = ()>>) -> Option<CallEnd> {
         let name = self.call.tool.name.as_str();
         let over = |error: ToolError| Some(CallEnd::Over { outcome: Err(error), reusable: false });
+        let settled = tokio::time::sleep(SETTLE);
+        let mut settled = pin!(settled);
         while !self.worker.is_ready {
             let has_loaded = self.worker.has_loaded;
             while let Some(line) = self.worker.replies.take_line() {
@@ -111,6 +145,7 @@ impl Run<'_> {
                 biased;
                 () = expired.as_mut() => return over(self.with_tail(failure::timed_out(name, &self.call.limits))),
                 _ = self.worker.replies.fill(), if !self.worker.replies.is_done() => {}
+                () = settled.as_mut(), if has_loaded => return Some(CallEnd::NotBegun),
                 count = self.worker.errors.fill(), if !self.worker.errors.is_done() => {
                     if !self.take_errors(count) {
                         return over(failure::too_much_output(name, &self.call.limits));
@@ -234,6 +269,7 @@ impl Run<'_> {
         if data.kind.as_deref() == Some("MemoryError") {
             failure.kind = ErrorKind::LimitExceeded;
         }
+        failure.hint = data.hint.or(failure.hint);
         let printed = self.error_tail.text();
         let traceback = data.traceback.unwrap_or_default();
         let output = match (printed.trim().is_empty(), traceback.is_empty()) {

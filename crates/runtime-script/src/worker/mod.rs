@@ -6,6 +6,6 @@ mod call;
 mod pool;
 mod process;
 
-pub(crate) use call::{CallEnd, load_failure, run};
+pub(crate) use call::{CallEnd, check_numbers, load_failure, run};
 pub(crate) use pool::{Lent, Pool, WorkerKey};
 pub(crate) use process::Worker;

@@ -17,6 +17,7 @@ mod programs;
 mod schemas;
 mod sharing;
 mod support;
+mod values;
 mod workers;
 
 skillz_process::helper_entry!();

@@ -6,7 +6,7 @@ use crate::support::{Bench, FakeHost, eventually, script, value};
 use skillz_json::json;
 use skillz_runtime_script::ScriptBounds;
 use skillz_sandbox::SandboxKind;
-use skillz_tool::{EnvironmentVariable, Host, Tool, ToolRuntime};
+use skillz_tool::{EnvironmentVariable, Host, Isolation, Tool, ToolRuntime};
 
 fn bounds(workers_per_tool: usize, workers: usize) -> ScriptBounds {
     ScriptBounds { workers_per_tool, workers, ..ScriptBounds::default() }
@@ -69,7 +69,9 @@ async fn a_worker_that_died_while_idle_is_replaced_unseen() {
     let bench = Bench::new();
     let tool = doubler(&bench, "dies").await;
     let first = value(bench.run(&tool, json!({"n": 1})).await)[1].as_i64().unwrap();
-    let killer = bench.register(script("killer", "python3", "import os\ndef run(pid: int):\n    os.kill(pid, 9)")).await;
+    let mut killer = script("killer", "python3", "import os\ndef run(pid: int):\n    os.kill(pid, 9)");
+    killer.manifest.isolation = Some(Isolation::Worker);
+    let killer = bench.register(killer).await;
     bench.run(&killer, json!({"pid": first})).await.unwrap();
     eventually("it is dead", || !std::path::Path::new(&format!("/proc/{first}")).exists()).await;
     let second = value(bench.run(&tool, json!({"n": 1})).await)[1].as_i64().unwrap();
