@@ -131,7 +131,6 @@ mod tests {
                 json!({"input_schema": {"type": "object", "properties": {"a": {"type": "strin"}}}}),
                 "`input_schema`: The schema is not valid",
             ),
-            (json!({"input_schema": {"$ref": "https://example.com/x.json"}}), "`input_schema`: The schema is not valid"),
             (json!({"output_schema": []}), "`output_schema` must be a JSON Schema object"),
             (json!({"output_schema": {"type": 5}}), "`output_schema`: The schema is not valid"),
             (json!({"examples": [{"matches": "("}]}), "`examples[0]` has no valid regular expression"),

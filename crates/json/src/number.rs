@@ -116,6 +116,11 @@ impl Number {
         }
     }
 
+    /// Whether Python, which knows whole numbers of any length and doubles, can hold it.
+    pub fn fits_python(&self) -> bool {
+        self.is_written_whole() || self.as_f64().is_some()
+    }
+
     /// Digits and exponent; the exponent saturates, far beyond all that is allowed.
     fn decimal(&self) -> Decimal {
         let text = self.as_str();

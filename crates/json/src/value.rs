@@ -142,6 +142,20 @@ impl Value {
         std::mem::take(self)
     }
 
+    /// The first number in the value that something cannot hold, with its JSON Pointer.
+    pub fn unheld_number(&self, holds: fn(&Number) -> bool) -> Option<(String, &Number)> {
+        match self {
+            Self::Number(number) if !holds(number) => Some((String::new(), number)),
+            Self::Array(elements) => elements.iter().enumerate().find_map(|(index, element)| {
+                element.unheld_number(holds).map(|(path, number)| (format!("/{index}{path}"), number))
+            }),
+            Self::Object(members) => members
+                .iter()
+                .find_map(|(key, member)| member.unheld_number(holds).map(|(path, number)| (format!("/{key}{path}"), number))),
+            _ => None,
+        }
+    }
+
     /// How many bytes the value has as compact JSON, told without writing it.
     pub fn written_length(&self) -> usize {
         match self {

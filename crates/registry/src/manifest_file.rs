@@ -171,7 +171,8 @@ mod tests {
         );
         assert_eq!(outcome(MANIFEST, b"{\n\"\xff\xff"), "Some(2): It is not UTF-8");
         assert_eq!(outcome(MANIFEST, " ".repeat(4_000_001)), "None: It is larger than 4000000 bytes");
-        assert!(outcome(MANIFEST, format!("{{\"x\": {}", "[".repeat(5_000))).contains("Recursion limit exceeded"));
+        let deep = format!("{{\"x\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000));
+        assert!(outcome(MANIFEST, deep).contains("nested deeper than 128 levels"));
         assert_eq!(outcome("other", ""), "missing");
     }
 

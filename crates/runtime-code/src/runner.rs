@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use skillz_json::Number;
 use skillz_process::{Exit, ProcessError};
 use skillz_tool::{ErrorKind, Host, ToolError};
 
@@ -15,7 +16,7 @@ use crate::{
     native,
     outcome::{CodeFailure, CodeResult, failed},
     pool::{Lease, Pool, Worker},
-    request::{CodeRequest, CodeSettings, Runtime},
+    request::{CodeRequest, CodeSettings, Language, Runtime},
     session::{Ended, Session},
 };
 
@@ -150,6 +151,7 @@ impl CodeRunner {
             host,
             names,
             clock: request.clock.clone(),
+            holds: if request.language == Language::Python { Number::fits_python } else { Number::fits_double },
             output_bytes,
             stdout: String::new(),
             calls: Vec::new(),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use skillz_json::Value;
+use skillz_json::{Number, Value};
 use skillz_tool::{CallClock, ErrorKind, Host, ToolError, dispatch_notification, dispatch_request};
 use tokio::sync::Semaphore;
 
@@ -46,6 +46,8 @@ pub(crate) struct Session {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) names: Names,
     pub(crate) clock: CallClock,
+    /// Which numbers the program's language can hold; an answer with another one fails its call.
+    pub(crate) holds: fn(&Number) -> bool,
     /// Most bytes that may be printed, checked here too for interpreters that do not.
     pub(crate) output_bytes: u64,
     pub(crate) stdout: String,
@@ -110,7 +112,7 @@ impl Session {
                     open.retain(|(id, _)| *id != answer.id);
                     self.calls.extend(answer.record);
                     let budget_ms = u64::try_from(self.clock.remaining().as_millis()).unwrap_or(u64::MAX);
-                    let reply = Reply { run: self.run, id: answer.id, budget_ms, result: answer.result };
+                    let reply = Reply { run: self.run, id: answer.id, budget_ms, result: self.held(answer.result) };
                     if let Err(error) = wire.send(&ToWorker::Reply(reply)) {
                         return Ended::Lost(error.to_string());
                     }
@@ -122,6 +124,15 @@ impl Session {
                 },
             }
         }
+    }
+
+    fn held(&self, result: Result<Value, ReplyError>) -> Result<Value, ReplyError> {
+        let value = result?;
+        let Some((path, number)) = value.unheld_number(self.holds) else { return Ok(value) };
+        let written: String = number.as_str().chars().take(40).collect();
+        let message =
+            format!("The answer holds {written} at `{path}`, a number that the program's language cannot hold as it is");
+        Err(ReplyError { message, data: None })
     }
 
     fn printed_too_much(&self) -> Ended {

@@ -210,11 +210,13 @@ impl Manifest {
     /// What `serde_json` says of the text.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
         let text = skillz_json::repaired(text);
+        // First, since the fields alone could be read from a list as well.
+        let mut extra: Map<String, Value> = serde_json::from_str(&text)?;
         let mut deserializer = serde_json::Deserializer::from_str(&text);
         let mut manifest = Self::deserialize(&mut deserializer)?;
         deserializer.end()?;
-        manifest.extra = serde_json::from_str(&text)?;
-        manifest.extra.retain(|field, _| !FIELDS.contains(&field.as_str()));
+        extra.retain(|field, _| !FIELDS.contains(&field.as_str()));
+        manifest.extra = extra;
         for (schema, inferred) in manifest.schemas() {
             match schema {
                 Some(_) => *inferred = None,

@@ -280,7 +280,7 @@ fn what_is_exported_and_imported_is_the_same_tool() {
     );
     write(&folder, "main.sh", "cat \"$(dirname \"$0\")/.data/words.txt\"\n");
     write(&folder, ".data/words.txt", "word");
-    write(&folder, "lock", "six==1.17.0\n");
+    write(&folder, "notes.txt", "six==1.17.0\n");
     let (code, stdout, stderr) = run(skillz(), &here, &["build", "mine"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert_eq!(run(skillz(), &here, &["call", "mine"]).1, "word\n", "the whole folder is published");
@@ -301,7 +301,7 @@ fn what_is_exported_and_imported_is_the_same_tool() {
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("mine (script) is imported as version 1.0.0") && stdout.contains("sha256:"), "{stdout}");
     assert_eq!(hash(&there), hash(&here));
-    assert_eq!(fs::read_to_string(there.tools().join("mine/lock")).expect("the lock"), "six==1.17.0\n");
+    assert_eq!(fs::read_to_string(there.tools().join("mine/notes.txt")).expect("the notes"), "six==1.17.0\n");
     assert_eq!(run(skillz(), &there, &["call", "mine"]).1, "word\n");
 
     let exported = there.workspace().join("exported");

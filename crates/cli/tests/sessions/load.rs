@@ -44,8 +44,8 @@ fn register_eight_tools(server: &mut TestServer) -> Vec<String> {
         ("waits", "python3", "import asyncio\nasync def run(n: int) -> int:\n    await asyncio.sleep(0.01)\n    return n"),
         ("node_plain", "node", "export function run({ n }) { return n }"),
         ("node_waits", "node", "export async function run({ n }) { await new Promise(r => setTimeout(r, 10)); return n }"),
-        ("piped", "bash", "python3 -c 'import json,sys; print(json.load(sys.stdin)[\"params\"][\"arguments\"][\"n\"])'"),
-        ("printed", "python3", "import json, sys\nprint(json.load(sys.stdin)['params']['arguments']['n'])"),
+        ("piped", "bash", "python3 -c 'import json,sys; print(json.load(sys.stdin)[\"n\"])'"),
+        ("printed", "python3", "import json, sys\nprint(json.load(sys.stdin)['n'])"),
     ];
     for (name, interpreter, code) in scripts {
         let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});

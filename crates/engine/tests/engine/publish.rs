@@ -195,12 +195,12 @@ async fn a_trial_that_is_given_up_leaves_nothing_running() {
 #[tokio::test]
 async fn a_script_hands_its_lock_on_to_the_next_version() {
     let fixture = Fixture::new().await;
-    let lock = fixture.home().join("tools/kept/lock");
+    let lock = || fixture.engine.catalog().get("kept").expect("is there").directory.join("lock");
     fixture.publish_with("kept", "print one", json!({"tool_type": "script"})).await.expect("published");
-    assert!(!lock.exists());
-    std::fs::write(&lock, "the versions").expect("written");
+    assert!(!lock().exists());
+    std::fs::write(lock(), "the versions").expect("written");
     for (line, kind, is_kept) in [("print two", "script", true), ("print three", "script", true), ("print four", "wasm", false)] {
         fixture.publish_with("kept", line, json!({"tool_type": kind})).await.expect("published");
-        assert_eq!(lock.exists(), is_kept, "{line}");
+        assert_eq!(lock().exists(), is_kept, "{line}");
     }
 }

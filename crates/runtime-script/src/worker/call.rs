@@ -49,26 +49,15 @@ struct ExceptionData {
 pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), ToolError> {
     let (name, holds): (_, fn(&Number) -> bool) = match language {
         Language::JavaScript | Language::TypeScript => ("JavaScript", Number::fits_double),
-        Language::Python => ("Python", |number| number.is_written_whole() || number.as_f64().is_some()),
+        Language::Python => ("Python", Number::fits_python),
         Language::Other => return Ok(()),
     };
-    let Some((path, number)) = call.arguments.iter().find_map(|(key, value)| unheld(value, &format!("/{key}"), holds)) else {
-        return Ok(());
-    };
+    let mut unheld = call.arguments.iter().filter_map(|(key, value)| Some((key, value.unheld_number(holds)?)));
+    let Some((key, (path, number))) = unheld.next() else { return Ok(()) };
     let written: String = number.as_str().chars().take(40).collect();
     let message =
-        format!("`{}` was not called: `{path}` is {written}, a number that {name} cannot hold as it is", call.tool.name);
+        format!("`{}` was not called: `/{key}{path}` is {written}, a number that {name} cannot hold as it is", call.tool.name);
     Err(ToolError::new(ErrorKind::InvalidInput, message).with_hint("Give it as text, if the tool takes text there"))
-}
-
-/// The first number that does not hold, with its path.
-fn unheld(value: &Value, path: &str, holds: fn(&Number) -> bool) -> Option<(String, Number)> {
-    match value {
-        Value::Number(number) if !holds(number) => Some((path.to_owned(), number.clone())),
-        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| unheld(item, &format!("{path}/{index}"), holds)),
-        Value::Object(fields) => fields.iter().find_map(|(key, item)| unheld(item, &format!("{path}/{key}"), holds)),
-        _ => None,
-    }
 }
 
 /// Runs one call to its end.

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use reqwest::{Method, Response, StatusCode, Url, header};
 use serde::{Deserialize, Serialize};
-use skillz_json::{Map, Value};
+use skillz_json::Value;
 use skillz_tool::NetworkPermission;
 
 pub(crate) use client::HttpClients;
@@ -51,7 +51,7 @@ struct Request {
 #[serde(untagged)]
 enum Headers {
     Pairs(Vec<(String, String)>),
-    Object(Map<String, Value>),
+    Object(serde_json::Map<String, serde_json::Value>),
 }
 
 impl Default for Headers {

@@ -171,13 +171,13 @@ impl Number {
             && (self.digits.is_empty() || self.is_negative == other.is_negative)
     }
 
-    /// Whole numbers keep every digit; others are doubles. A zero written as an integer has no sign.
+    /// What is written as an integer keeps every digit; others are doubles. A zero written as an integer has no sign.
     fn is_same(&self, other: &Self, keeps_sign_of_zero: bool) -> bool {
         if self.digits.is_empty() && other.digits.is_empty() {
             return self.is_written_as_integer() || !keeps_sign_of_zero || self.is_negative == other.is_negative;
         }
         let (left, right) = (self.double(), other.double());
-        self.is_equal(other) || (!self.is_whole() && left.is_finite() && left.to_bits() == right.to_bits())
+        self.is_equal(other) || (!self.is_written_as_integer() && left.is_finite() && left.to_bits() == right.to_bits())
     }
 }
 

@@ -25,9 +25,10 @@ fn from_number(number: &Number) -> MontyObject {
     if let Some(whole) = number.as_i64() {
         return MontyObject::Int(whole);
     }
-    match number.as_u64() {
-        Some(whole) => MontyObject::BigInt(whole.into()),
-        None => MontyObject::Float(number.as_f64().unwrap_or(f64::NAN)),
+    // What is not written whole is a double to Python; the runner lets no other pass.
+    match number.as_str().parse() {
+        Ok(whole) => MontyObject::BigInt(whole),
+        Err(_) => MontyObject::Float(number.as_f64().unwrap_or(f64::NAN)),
     }
 }
 
@@ -52,10 +53,7 @@ fn convert(object: &MontyObject, depth: usize) -> Result<Value, String> {
         MontyObject::None | MontyObject::Ellipsis => Value::Null,
         MontyObject::Bool(value) => Value::Bool(*value),
         MontyObject::Int(value) => Value::from(*value),
-        // Beyond 64 bits JSON readers lose digits; as text they are kept.
-        MontyObject::BigInt(value) => {
-            value.to_string().parse::<u64>().map_or_else(|_| Value::from(value.to_string()), Value::from)
-        }
+        MontyObject::BigInt(value) => skillz_json::parse(&value.to_string()).map_err(|error| error.to_string())?,
         MontyObject::Float(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
         MontyObject::String(text) | MontyObject::Path(text) | MontyObject::Repr(text) => Value::from(text.as_str()),
         MontyObject::List(items) | MontyObject::Tuple(items) | MontyObject::Set(items) | MontyObject::FrozenSet(items) => {
