@@ -164,7 +164,7 @@ mod tests {
         check("{\n\"name\": \"a\",\n", "Some(3): EOF while parsing a value");
         check("{\n\"name\": 3}", "Some(2): Invalid type: integer `3`, expected a string");
         check("{\"name\": \"a\"}", "Some(1): Missing field `description`");
-        check("[]", "Some(1): Invalid type: sequence, expected an object");
+        check("[]", "Some(1): Invalid type: sequence, expected a map");
         check(
             "{\"name\": \"a\", \"description\": \"d\",\n\n\"tool_type\": \"python\"}",
             "Some(3): Unknown variant `python`, expected one of `wasm`, `script`, `pipeline`, `mcp`",

@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde::Deserialize;
-use skillz_json::{Value, json};
+use skillz_json::{Number, Value, json};
 use skillz_tool::{Host, Progress, dispatch_notification, dispatch_request};
 
-use crate::message::{Line, Reply};
+use crate::{
+    language::Language,
+    message::{Line, Reply},
+};
 
 /// Most host requests of one call under way at once; further ones stay unread in the pipe.
 const MOST_REQUESTS: usize = 256;
@@ -18,6 +21,8 @@ const MOST_REQUESTS: usize = 256;
 /// One call's talk with the host.
 pub(crate) struct Conversation {
     host: Arc<dyn Host>,
+    /// Which numbers the script's language can hold; an answer with another one is an error.
+    holds: fn(&Number) -> bool,
     requests: FuturesUnordered<BoxFuture<'static, Vec<u8>>>,
     chunks: Vec<Value>,
 }
@@ -31,16 +36,16 @@ struct Chunk {
 }
 
 impl Conversation {
-    pub(crate) fn new(host: Arc<dyn Host>) -> Self {
-        Self { host, requests: FuturesUnordered::new(), chunks: Vec::new() }
+    pub(crate) fn new(host: Arc<dyn Host>, language: Language) -> Self {
+        Self { host, holds: language.holds(), requests: FuturesUnordered::new(), chunks: Vec::new() }
     }
 
     /// Takes one line; gives the reply if it is the one to the call. Text is the caller's business.
     pub(crate) fn take(&mut self, line: Line) -> Option<Reply> {
         match line {
             Line::Request { id, method, params } => {
-                let host = Arc::clone(&self.host);
-                self.requests.push(Box::pin(async move { answer(&*host, id, &method, params).await }));
+                let (host, holds) = (Arc::clone(&self.host), self.holds);
+                self.requests.push(Box::pin(async move { answer(&*host, holds, id, &method, params).await }));
                 None
             }
             Line::Notification { method, params } => {
@@ -97,8 +102,16 @@ impl Conversation {
 }
 
 /// Carries out one request and words the answer as a line.
-async fn answer(host: &dyn Host, id: Value, method: &str, params: Value) -> Vec<u8> {
+async fn answer(host: &dyn Host, holds: fn(&Number) -> bool, id: Value, method: &str, params: Value) -> Vec<u8> {
     let answer = match dispatch_request(host, method, params).await {
+        Ok(result) if result.unheld_number(holds).is_some() => {
+            let (path, number) =
+                result.unheld_number(holds).map_or_else(Default::default, |(path, number)| (path, number.to_string()));
+            let written: String = number.chars().take(40).collect();
+            let message =
+                format!("The answer holds {written} at `{path}`, a number that the script's language cannot hold as it is");
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}})
+        }
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(error) => {
             let mut object = json!({"code": error.code, "message": error.message});

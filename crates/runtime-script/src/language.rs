@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use skillz_json::Number;
+
 /// What Skillz knows of a script's language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Language {
@@ -13,6 +15,17 @@ pub(crate) enum Language {
     TypeScript,
     /// Started as it is.
     Other,
+}
+
+impl Language {
+    /// Which numbers its programs can hold as they are; nothing is known of other languages.
+    pub(crate) fn holds(self) -> fn(&Number) -> bool {
+        match self {
+            Self::JavaScript | Self::TypeScript => Number::fits_double,
+            Self::Python => Number::fits_python,
+            Self::Other => |_| true,
+        }
+    }
 }
 
 /// Extension, the command that runs it.

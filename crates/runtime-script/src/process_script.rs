@@ -12,6 +12,7 @@ use crate::{
     conversation::Conversation,
     failure,
     folder::WorkingFolder,
+    language::Language,
     launch::{Site, execute_line},
     lines::{LineReader, LineWriter},
     log::{LogForwarder, Tail},
@@ -35,7 +36,7 @@ pub(crate) async fn run(
     let command = site.process(call, &folder)?;
     let child = launcher.spawn_with_host(command).await.map_err(|error| failure::not_started(name, error))?;
     let talks = site.plan.decision.protocol == Protocol::JsonRpc;
-    let mut run = Run::new(child, call, host, talks);
+    let mut run = Run::new(child, call, site.plan.decision.language, host, talks);
     run.line.input.push(&execute_line(call, &folder));
     if talks {
         run.standard.input.push(&execute_line(call, &folder));
@@ -86,19 +87,19 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(mut child: Child, call: &'a ToolCall, host: Arc<dyn Host>, talks: bool) -> Self {
+    fn new(mut child: Child, call: &'a ToolCall, language: Language, host: Arc<dyn Host>, talks: bool) -> Self {
         let (line_in, line_out) = child.host.take().map(|line| (line.input, line.output)).unzip();
         Self {
             call,
             standard: Talk {
                 input: LineWriter::new(child.stdin.take()),
                 output: LineReader::new(child.stdout.take()),
-                conversation: Conversation::new(Arc::clone(&host)),
+                conversation: Conversation::new(Arc::clone(&host), language),
             },
             line: Talk {
                 input: LineWriter::new(line_in),
                 output: LineReader::new(line_out),
-                conversation: Conversation::new(Arc::clone(&host)),
+                conversation: Conversation::new(Arc::clone(&host), language),
             },
             errors: LineReader::new(child.stderr.take()),
             log: LogForwarder::new(host),

@@ -138,7 +138,7 @@ impl ScriptRuntime {
                 }
             };
             let Some(worker) = loan.worker() else { continue };
-            match worker::run(worker, call, Arc::clone(&host)).await {
+            match worker::run(worker, call, site.plan.decision.language, Arc::clone(&host)).await {
                 CallEnd::Over { outcome, reusable } => {
                     // Node cannot be forked: a call of its own means a process of its own.
                     let is_alone =

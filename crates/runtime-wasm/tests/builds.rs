@@ -143,7 +143,7 @@ async fn results_that_nobody_can_read_fail_at_once() {
 async fn every_service_of_the_host_answers() {
     let bench = Bench::new();
     let code = r#"
-        use skillz_json::{json, Value};
+        use serde_json::{json, Value};
 
         #[skillz::tool]
         fn run() -> Result<Value, skillz::Error> {

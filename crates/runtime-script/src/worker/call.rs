@@ -4,7 +4,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use serde::Deserialize;
-use skillz_json::{Number, Value};
+use skillz_json::Value;
 use skillz_process::Exit;
 use skillz_tool::{ErrorKind, Host, ToolCall, ToolError, ToolOutcome};
 use tokio::time::{Instant, sleep_until};
@@ -47,11 +47,7 @@ struct ExceptionData {
 
 /// Refuses numbers that the script's language would change while it reads them.
 pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), ToolError> {
-    let (name, holds): (_, fn(&Number) -> bool) = match language {
-        Language::JavaScript | Language::TypeScript => ("JavaScript", Number::fits_double),
-        Language::Python => ("Python", Number::fits_python),
-        Language::Other => return Ok(()),
-    };
+    let (name, holds) = (if language == Language::Python { "Python" } else { "JavaScript" }, language.holds());
     let mut unheld = call.arguments.iter().filter_map(|(key, value)| Some((key, value.unheld_number(holds)?)));
     let Some((key, (path, number))) = unheld.next() else { return Ok(()) };
     let written: String = number.as_str().chars().take(40).collect();
@@ -61,10 +57,10 @@ pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), T
 }
 
 /// Runs one call to its end.
-pub(crate) async fn run(worker: &mut Worker, call: &ToolCall, host: Arc<dyn Host>) -> CallEnd {
+pub(crate) async fn run(worker: &mut Worker, call: &ToolCall, language: Language, host: Arc<dyn Host>) -> CallEnd {
     let mut run = Run {
         call,
-        conversation: Conversation::new(Arc::clone(&host)),
+        conversation: Conversation::new(Arc::clone(&host), language),
         log: LogForwarder::new(host),
         error_tail: Tail::default(),
         output_left: call.limits.max_output_bytes,

@@ -40,12 +40,17 @@ pub(super) struct Loosened {
 /// does not compile, so that ordinary schemas are not searched.
 pub(super) fn loosen(schema: &Value, compiles: impl Fn(&Foreign) -> bool) -> Loosened {
     let mut loosened = Loosened { schema: wire::enter(schema.clone()), unchecked: Vec::new() };
-    let mut walk = Walk { names: HashSet::new(), unchecked: Vec::new(), compiles: &compiles, is_thorough: false };
+    let mut walk =
+        Walk { names: HashSet::new(), unchecked: Vec::new(), compiles: &compiles, is_thorough: false, drops_unevaluated: false };
     walk.schema(&mut loosened.schema, "");
     if !compiles(&loosened.schema) {
         walk.is_thorough = true;
         collect_names(&loosened.schema, &mut walk.names);
         walk.schema(&mut loosened.schema, "");
+        if !walk.unchecked.is_empty() {
+            walk.drops_unevaluated = true;
+            walk.schema(&mut loosened.schema, "");
+        }
     }
     loosened.unchecked = walk.unchecked;
     loosened
@@ -57,6 +62,8 @@ struct Walk<'a> {
     unchecked: Vec<String>,
     compiles: &'a dyn Fn(&Foreign) -> bool,
     is_thorough: bool,
+    /// What a part that was left out would have seen counts as seen.
+    drops_unevaluated: bool,
 }
 
 impl Walk<'_> {
@@ -68,8 +75,15 @@ impl Walk<'_> {
             self.references(keywords, path);
             self.patterns(keywords, path);
         }
+        if self.drops_unevaluated {
+            keywords.shift_remove("unevaluatedProperties");
+            keywords.shift_remove("unevaluatedItems");
+        }
+        // With a part left out these would refuse what the whole takes.
+        let mut turned: Vec<&str> = Vec::new();
         for (keyword, value) in keywords.iter_mut() {
             let path = format!("{path}/{keyword}");
+            let before = self.unchecked.len();
             match value {
                 Foreign::Object(named) if SCHEMAS_BY_NAME.contains(&keyword.as_str()) => {
                     named.iter_mut().for_each(|(name, schema)| self.schema(schema, &format!("{path}/{name}")));
@@ -80,6 +94,11 @@ impl Walk<'_> {
                 value if SCHEMAS.contains(&keyword.as_str()) => self.schema(value, &path),
                 _ => {}
             }
+            let turns = ["not", "oneOf", "if"].into_iter().find(|turning| turning == keyword);
+            turned.extend(turns.filter(|_| self.unchecked.len() > before));
+        }
+        for keyword in turned {
+            keywords.shift_remove(keyword);
         }
     }
 
