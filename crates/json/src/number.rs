@@ -135,7 +135,8 @@ impl Number {
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = format!("{whole}{fraction}");
         let significant = digits.trim_end_matches('0');
-        let exponent = exponent - fraction.len() as i64 + (digits.len() - significant.len()) as i64;
+        let zeros = (digits.len() - significant.len()) as u64;
+        let exponent = exponent.saturating_sub_unsigned(fraction.len() as u64).saturating_add_unsigned(zeros);
         let digits = significant.trim_start_matches('0').to_owned();
         // Nothing is nothing, whatever power of ten it is multiplied with.
         let exponent = if digits.is_empty() { 0 } else { exponent };
@@ -181,7 +182,7 @@ impl Decimal {
     }
 
     fn compare_magnitude(&self, other: &Self) -> Ordering {
-        let length = |decimal: &Self| decimal.exponent + decimal.digits.len() as i64;
+        let length = |decimal: &Self| decimal.exponent.saturating_add_unsigned(decimal.digits.len() as u64);
         // Of equal length before the point, digits compare like text: what ends first is smaller.
         length(self).cmp(&length(other)).then_with(|| self.digits.cmp(&other.digits))
     }

@@ -86,6 +86,8 @@ enum Step<'a> {
     Index(usize),
 }
 
+/// What `serde_json` calls a text that it must not look into; as a key from outside it would be taken for such a text.
+const RESERVED: &str = "$serde_json::private::RawValue";
 /// Most faults that are kept of one kind.
 const MOST_FAULTS: usize = 20;
 
@@ -135,9 +137,11 @@ impl<'a> Parser<'a> {
             self.path.push(Step::Key(key.clone()));
             let value = self.value()?;
             self.path.pop();
-            if members.contains_key(&*key) && self.key_faults.len() < MOST_FAULTS {
+            let is_reserved = key == RESERVED;
+            if (is_reserved || members.contains_key(&*key)) && self.key_faults.len() < MOST_FAULTS {
                 self.path.push(Step::Key(key.clone()));
-                let fault = self.fault("The key is there twice".to_owned());
+                let reason = if is_reserved { "The key is reserved" } else { "The key is there twice" };
+                let fault = self.fault(reason.to_owned());
                 self.path.pop();
                 self.key_faults.push(fault);
             }

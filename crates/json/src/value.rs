@@ -138,6 +138,7 @@ impl Value {
     }
 
     /// Takes the value away and leaves null.
+    #[must_use]
     pub fn take(&mut self) -> Value {
         std::mem::take(self)
     }
@@ -330,7 +331,8 @@ macro_rules! equals {
     ($($other:ty),*) => {$(
         impl PartialEq<$other> for Value {
             fn eq(&self, other: &$other) -> bool {
-                *self == Value::from(other.to_owned())
+                let other: Value = other.to_owned().into();
+                *self == other
             }
         }
 

@@ -1,5 +1,7 @@
 //! Whatever can be written can be read, and is the same.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by them")]
+
 use proptest::prelude::*;
 use skillz_json::{MOST_DEPTH, MOST_DIGITS, Value, json, parse, parse_strictly, wire};
 
@@ -60,6 +62,8 @@ fn depth_digits_and_keys_are_bounded() {
     }
     let (value, faults) = parse_strictly(r#"{"a":{"b~/":1,"b~/":2},"x":[{"k":1,"k":1}]}"#).expect("is JSON");
     assert_eq!(value, json!({"a": {"b~/": 2}, "x": [{"k": 1}]}));
+    let (_, reserved) = parse_strictly(r#"{"$serde_json::private::RawValue":"1"}"#).expect("is JSON");
+    assert_eq!(reserved.len(), 1);
     assert_eq!(faults.iter().map(|fault| fault.path.as_str()).collect::<Vec<_>>(), ["/a/b~0~1", "/x/0/k"]);
 }
 

@@ -153,7 +153,7 @@ mod tests {
             let (mut manifest, decision) = decided(interpreter, code);
             assert_eq!(without_argv(&manifest, &decision, code).is_some(), reads, "{code}");
             manifest.argv = Some(skillz_json::json!(["$input.a"]));
-            assert!(!without_argv(&manifest, &decision, code).is_some(), "{code}");
+            assert!(without_argv(&manifest, &decision, code).is_none(), "{code}");
         }
     }
 }

@@ -108,7 +108,6 @@ const KEYS: &[&str] = &[
     r#""\u2028""#,
     r#""\ud800""#,
     r#""$serde_json::private::Number""#,
-    r#""$serde_json::private::RawValue""#,
     r#""_meta""#,
     r#""null""#,
     r#""jsonrpc""#,

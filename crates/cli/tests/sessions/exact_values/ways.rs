@@ -286,10 +286,9 @@ fn structured(result: &Json) -> Result<Json, String> {
     }
     let value = result.get("structuredContent").ok_or_else(|| format!("nothing structured came: {}", cut(text)))?;
     // The imported server has a text of its own.
-    if text != "mirrored" {
-        if let Some(difference) = value.difference(&Json::read(text)?, true) {
-            return Err(format!("structured value and text differ{difference}"));
-        }
+    let difference = if text == "mirrored" { None } else { value.difference(&Json::read(text)?, true) };
+    if let Some(difference) = difference {
+        return Err(format!("structured value and text differ{difference}"));
     }
     Ok(value.clone())
 }
