@@ -30,7 +30,7 @@ async fn the_last_expression_or_return_is_the_result() {
                 ("{'a': (1, 2), 3: None, 'f': 0.5, 'b': True}", json!({"a": [1, 2], "3": null, "f": 0.5, "b": true})),
                 ("'é名\\u0000'", json!("é名\u{0}")),
                 ("9007199254740993", json!(9_007_199_254_740_993_i64)),
-                ("2 ** 80", json!("1208925819614629174706176")),
+                ("2 ** 80", json!(1_208_925_819_614_629_174_706_176_u128)),
                 ("float('nan')", json!(null)),
                 ("sorted({3, 1, 2})", json!([1, 2, 3])),
                 ("import datetime\ndatetime.date(2026, 1, 2)", json!("2026-01-02")),
