@@ -127,7 +127,7 @@ impl<'a> Visitor<'a> for Reads {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Import(import) => import.names.iter().for_each(|alias| self.take_module(alias.name.as_str())),
-            Stmt::ImportFrom(import) => match import.module.as_ref().map(|module| module.as_str()) {
+            Stmt::ImportFrom(import) => match import.module.as_ref().map(ruff_python_ast::Identifier::as_str) {
                 Some("sys") => import.names.iter().for_each(|alias| self.take_name(alias.name.as_str())),
                 Some(module) => self.take_module(module),
                 None => {}

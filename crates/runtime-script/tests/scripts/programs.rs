@@ -8,7 +8,7 @@ use skillz_tool::{FolderGrant, FolderMode, FolderPermission, Protocol, ToolRunti
 
 use crate::support::{Bench, FakeHost, Script, script, value, with_protocol};
 
-fn with_argv<'a>(mut script: Script<'a>, argv: Value) -> Script<'a> {
+fn with_argv(mut script: Script<'_>, argv: Value) -> Script<'_> {
     script.manifest.argv = Some(argv);
     script
 }

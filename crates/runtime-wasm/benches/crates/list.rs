@@ -1,5 +1,7 @@
 //! Crates that people use most, each with a program that uses it and what that prints.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "all programs are written alike, and some need the hashes")]
+
 /// A crate in use.
 pub(crate) struct Case {
     /// As a tool lists them; the first one is what it is about.

@@ -4,7 +4,6 @@
 //! list, all, or those named; with `--compare` each is also built by plain cargo, one after another. Needs a network for
 //! crates that are not there yet, and fails where one does not build or prints something else.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, reason = "a bench may stop at the first surprise")]
-#![allow(clippy::needless_raw_string_hashes, reason = "all programs of the list are written alike")]
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
