@@ -155,7 +155,7 @@ mod tests {
         for (source, line, part) in [
             (format!("{block}\n{block}"), 5, "second block"),
             (format!("{block}{block}"), 4, "second block"),
-            (block.replace("]", ""), 2, ""),
+            (block.replace(']', ""), 2, ""),
             (format!("import x\n{}", block.replace("\"a\"", "1")), 3, "list of texts"),
             (block.replace("[\"a\"]", "\"a\""), 2, "list of texts"),
             (block.replace("# ///\n", ""), 2, "no end"),
