@@ -1,7 +1,7 @@
 //! JSON that is exact: numbers keep the digits that were written, of whatever length.
 //!
 //! [`Value`] has the form that `serde_json`'s has, so that a reader finds nothing new; what differs is [`Number`], which
-//! holds text, and [`parse`], which bounds depth and digits, and repairs half characters. [`wire`] takes values through
+//! holds text, and [`parse()`], which bounds depth and digits, and repairs half characters. [`wire`] takes values through
 //! libraries that know `serde_json`'s values only. Knows nothing of tools, schemas or protocols.
 #![warn(missing_docs)]
 
