@@ -13,7 +13,7 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), ToolError> {
             "`description` is empty: it is what a model chooses the tool by, so say what the tool does and for what".to_owned(),
         );
     }
-    faults.extend(schema_faults(manifest));
+    faults.extend(look_at_schemas(manifest).0);
     for (index, example) in manifest.examples.iter().enumerate() {
         faults.extend(examples::check(example).map(|reason| format!("`examples[{index}]` {reason}")));
     }
@@ -24,15 +24,9 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), ToolError> {
 
 /// Checks the schemas alone, once a runtime has completed them; gives a sentence for each part that cannot be checked.
 pub(crate) fn check_schemas(manifest: &Manifest) -> Result<Vec<String>, ToolError> {
-    refuse(manifest, &schema_faults(manifest))?;
-    let schemas = [("input_schema", &manifest.input_schema), ("output_schema", &manifest.output_schema)];
-    let schemas = schemas.into_iter().filter_map(|(field, schema)| Some((field, CompiledSchema::new(schema.clone()?))));
-    Ok(schemas
-        .flat_map(|(field, schema)| {
-            let parts = schema.unchecked_parts().unwrap_or_default().to_vec();
-            parts.into_iter().map(move |part| format!("{field}: {part}"))
-        })
-        .collect())
+    let (faults, unchecked) = look_at_schemas(manifest);
+    refuse(manifest, &faults)?;
+    Ok(unchecked)
 }
 
 fn refuse(manifest: &Manifest, faults: &[String]) -> Result<(), ToolError> {
@@ -46,26 +40,34 @@ fn refuse(manifest: &Manifest, faults: &[String]) -> Result<(), ToolError> {
     }
 }
 
-fn schema_faults(manifest: &Manifest) -> Vec<String> {
-    let mut faults = Vec::new();
+/// The faults of the schemas, and a sentence for each part that cannot be checked.
+fn look_at_schemas(manifest: &Manifest) -> (Vec<String>, Vec<String>) {
+    let (mut faults, mut unchecked) = (Vec::new(), Vec::new());
+    let mut compile = |field: &str, schema: &Value| match CompiledSchema::new(schema.clone()).unchecked_parts() {
+        Ok(parts) => {
+            unchecked.extend(parts.iter().map(|part| format!("{field}: {part}")));
+            None
+        }
+        Err(error) => Some(format!("`{field}`: {error}")),
+    };
     if let Some(schema) = &manifest.input_schema {
         if !schema.is_object() {
             faults
                 .push("`input_schema` must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}".to_owned());
         } else if !may_be_object(schema) {
             faults.push("`input_schema` must describe an object: arguments are always an object, so put other values into a property of it".to_owned());
-        } else if let Err(error) = CompiledSchema::new(schema.clone()).unchecked_parts() {
-            faults.push(format!("`input_schema`: {error}"));
+        } else {
+            faults.extend(compile("input_schema", schema));
         }
     }
     if let Some(schema) = &manifest.output_schema {
-        if !schema.is_object() {
+        if schema.is_object() {
+            faults.extend(compile("output_schema", schema));
+        } else {
             faults.push("`output_schema` must be a JSON Schema object; leave it out if any result will do".to_owned());
-        } else if let Err(error) = CompiledSchema::new(schema.clone()).unchecked_parts() {
-            faults.push(format!("`output_schema`: {error}"));
         }
     }
-    faults
+    (faults, unchecked)
 }
 
 /// Whether the root's `type`, where it has one, takes an object.

@@ -92,7 +92,9 @@ pub(crate) async fn reply(tool: &Tool, finished: Finished, max_bytes: usize, res
 
 /// A text block.
 pub(crate) fn text_block(text: impl Into<String>) -> Value {
-    json!({"type": "text", "text": text.into()})
+    // By hand, since the macro would write and read the text, which may be long.
+    let members = [("type", Value::from("text")), ("text", Value::String(text.into()))];
+    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// A reply that carries one value, and the size of the value as text.

@@ -1,7 +1,7 @@
 //! Inline metadata of Python scripts (PEP 723): the block `# /// script`, read as the PEP's regular expression reads it.
 //! Where that passes over a block that its author meant as one, it is refused with its line.
 
-use crate::EnvironmentError;
+use crate::{EnvironmentError, requirement::OPERATORS};
 
 /// What a script says of what it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,7 +75,7 @@ pub(crate) fn satisfies(version: &str, condition: &str) -> Option<bool> {
         .map(str::trim)
         .filter(|clause| !clause.is_empty())
         .map(|clause| {
-            let operator = ["===", "==", ">=", "<=", "!=", "~=", ">", "<"].into_iter().find(|part| clause.starts_with(part))?;
+            let operator = OPERATORS.into_iter().find(|part| clause.starts_with(part))?;
             let wanted = clause.strip_prefix(operator)?.trim();
             let (wanted, is_prefix) = wanted.strip_suffix(".*").map_or((wanted, false), |prefix| (prefix, true));
             if is_prefix && !matches!(operator, "==" | "!=") {

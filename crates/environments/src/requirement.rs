@@ -1,6 +1,7 @@
 //! PEP 508 requirements, read by their grammar: whatever is left over is no part of one, such as an option of pip.
 
-const OPERATORS: [&str; 8] = ["===", "==", ">=", "<=", "!=", "~=", ">", "<"];
+/// What versions are compared with; longer ones come before what they begin with.
+pub(crate) const OPERATORS: [&str; 8] = ["===", "==", ">=", "<=", "!=", "~=", ">", "<"];
 /// What markers ask for; the ones with a dot are old spellings.
 const VARIABLES: [&str; 20] = [
     "python_version",

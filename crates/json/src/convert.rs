@@ -3,16 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::{Value, parse, repaired};
-
-/// Reads a text as any type, with half characters repaired.
-///
-/// # Errors
-///
-/// What `serde_json` says of the text.
-pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
-    serde_json::from_str(&repaired(text))
-}
+use crate::{Value, parse};
 
 /// Reads a value as any type.
 ///
@@ -78,13 +69,5 @@ impl From<serde_json::Value> for Value {
                 Self::Object(members.into_iter().map(|(key, value)| (key, Self::from(value))).collect())
             }
         }
-    }
-}
-
-impl std::str::FromStr for Value {
-    type Err = crate::ParseError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text)
     }
 }

@@ -12,10 +12,10 @@ mod repair;
 mod value;
 pub mod wire;
 
-pub use convert::{from_str, from_value, read, to_value};
+pub use convert::{from_value, read, to_value};
 pub use number::Number;
 pub use parse::{Fault, MOST_DEPTH, MOST_DIGITS, ParseError, parse, parse_strictly, parse_within};
-pub use repair::{depth, repaired};
+pub use repair::repaired;
 pub use value::Value;
 
 /// The members of an object, in the order in which they were written.

@@ -136,15 +136,13 @@ impl<'a> Parser<'a> {
             }
             self.path.push(Step::Key(key.clone()));
             let value = self.value()?;
-            self.path.pop();
             let is_reserved = key == RESERVED;
             if (is_reserved || members.contains_key(&*key)) && self.key_faults.len() < MOST_FAULTS {
-                self.path.push(Step::Key(key.clone()));
                 let reason = if is_reserved { "The key is reserved" } else { "The key is there twice" };
                 let fault = self.fault(reason.to_owned());
-                self.path.pop();
                 self.key_faults.push(fault);
             }
+            self.path.pop();
             members.insert(key.into_owned(), value);
             self.skip_blanks();
             if self.take(b'}') {

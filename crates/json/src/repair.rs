@@ -1,28 +1,6 @@
-//! What can be said of a JSON text, and done to it, without building a value.
+//! What is done to a JSON text without building a value.
 
 use std::borrow::Cow;
-
-/// How deep arrays and objects stand inside one another in a text.
-pub fn depth(text: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let mut is_string = false;
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
-        match (is_string, byte) {
-            (true, b'\\') => {
-                bytes.next();
-            }
-            (_, b'"') => is_string = !is_string,
-            (false, b'{' | b'[') => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            (false, b'}' | b']') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
 
 /// The text with each escaped half of a surrogate pair replaced by U+FFFD, since no string of ours could hold it.
 pub fn repaired(text: &str) -> Cow<'_, str> {
@@ -82,11 +60,5 @@ mod tests {
         ] {
             assert_eq!(repaired(text), expected);
         }
-    }
-
-    #[test]
-    fn brackets_in_strings_do_not_count() {
-        assert_eq!(depth(br#"{"a":["[[\"[[",{"b":1}]}"#), 3);
-        assert_eq!(depth(b"1"), 0);
     }
 }

@@ -26,11 +26,6 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// Whether it is a truth value.
-    pub fn is_boolean(&self) -> bool {
-        matches!(self, Self::Bool(_))
-    }
-
     /// Whether it is a number.
     pub fn is_number(&self) -> bool {
         matches!(self, Self::Number(_))
@@ -143,16 +138,15 @@ impl Value {
         std::mem::take(self)
     }
 
-    /// The first number in the value that something cannot hold, with its JSON Pointer.
-    pub fn unheld_number(&self, holds: fn(&Number) -> bool) -> Option<(String, &Number)> {
+    /// The first number in the value that something cannot hold: its JSON Pointer, and the start of its digits.
+    pub fn unheld_number(&self, holds: fn(&Number) -> bool) -> Option<(String, String)> {
+        let below = |step: &dyn fmt::Display, value: &Self| {
+            value.unheld_number(holds).map(|(path, written)| (format!("/{step}{path}"), written))
+        };
         match self {
-            Self::Number(number) if !holds(number) => Some((String::new(), number)),
-            Self::Array(elements) => elements.iter().enumerate().find_map(|(index, element)| {
-                element.unheld_number(holds).map(|(path, number)| (format!("/{index}{path}"), number))
-            }),
-            Self::Object(members) => members
-                .iter()
-                .find_map(|(key, member)| member.unheld_number(holds).map(|(path, number)| (format!("/{key}{path}"), number))),
+            Self::Number(number) if !holds(number) => Some((String::new(), number.as_str().chars().take(40).collect())),
+            Self::Array(elements) => elements.iter().enumerate().find_map(|(index, element)| below(&index, element)),
+            Self::Object(members) => members.iter().find_map(|(key, member)| below(key, member)),
             _ => None,
         }
     }

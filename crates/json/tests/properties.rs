@@ -73,7 +73,7 @@ fn half_characters_become_replacement_characters() {
         [(r#""\ud83d""#, "\u{fffd}"), (r#""\ud83dx\ude00""#, "\u{fffd}x\u{fffd}"), (r#""\ud83d\ude00""#, "\u{1f600}")]
     {
         assert_eq!(parse(text).expect("is JSON"), json!(expected));
-        assert_eq!(skillz_json::from_str::<String>(text).expect("is JSON"), expected);
+        assert_eq!(serde_json::from_str::<String>(&skillz_json::repaired(text)).expect("is JSON"), expected);
     }
 }
 

@@ -128,8 +128,7 @@ impl Session {
 
     fn held(&self, result: Result<Value, ReplyError>) -> Result<Value, ReplyError> {
         let value = result?;
-        let Some((path, number)) = value.unheld_number(self.holds) else { return Ok(value) };
-        let written: String = number.as_str().chars().take(40).collect();
+        let Some((path, written)) = value.unheld_number(self.holds) else { return Ok(value) };
         let message =
             format!("The answer holds {written} at `{path}`, a number that the program's language cannot hold as it is");
         Err(ReplyError { message, data: None })

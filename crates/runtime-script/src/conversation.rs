@@ -8,11 +8,11 @@ use std::sync::Arc;
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde::Deserialize;
 use skillz_json::{Number, Value, json};
-use skillz_tool::{Host, Progress, dispatch_notification, dispatch_request};
+use skillz_tool::{Host, HostRequestError, Progress, ToolError, dispatch_notification, dispatch_request};
 
 use crate::{
     language::Language,
-    message::{Line, Reply},
+    message::{self, Line, Reply},
 };
 
 /// Most host requests of one call under way at once; further ones stay unread in the pipe.
@@ -103,25 +103,22 @@ impl Conversation {
 
 /// Carries out one request and words the answer as a line.
 async fn answer(host: &dyn Host, holds: fn(&Number) -> bool, id: Value, method: &str, params: Value) -> Vec<u8> {
-    let answer = match dispatch_request(host, method, params).await {
-        Ok(result) if result.unheld_number(holds).is_some() => {
-            let (path, number) =
-                result.unheld_number(holds).map_or_else(Default::default, |(path, number)| (path, number.to_string()));
-            let written: String = number.chars().take(40).collect();
-            let message =
-                format!("The answer holds {written} at `{path}`, a number that the script's language cannot hold as it is");
-            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}})
-        }
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+    let result = dispatch_request(host, method, params).await.and_then(|result| match result.unheld_number(holds) {
+        None => Ok(result),
+        Some((path, written)) => Err(HostRequestError::from(ToolError::failed(format!(
+            "The answer holds {written} at `{path}`, a number that the script's language cannot hold as it is"
+        )))),
+    });
+    let (name, value) = match result {
+        Ok(result) => ("result", result),
         Err(error) => {
             let mut object = json!({"code": error.code, "message": error.message});
             if let (Some(data), Some(object)) = (error.data, object.as_object_mut()) {
                 object.insert("data".to_owned(), data);
             }
-            json!({"jsonrpc": "2.0", "id": id, "error": object})
+            ("error", object)
         }
     };
-    let mut line = answer.to_string().into_bytes();
-    line.push(b'\n');
-    line
+    let members = [("jsonrpc", Value::from("2.0")), ("id", id), (name, value)];
+    message::line(&members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Value>())
 }

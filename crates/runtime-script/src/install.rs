@@ -145,11 +145,10 @@ fn install_failure(name: &str, error: &EnvironmentError) -> ToolError {
         EnvironmentError::NoInstaller { .. } | EnvironmentError::Start(_) => ErrorKind::Unavailable,
         EnvironmentError::Install { .. } | EnvironmentError::Files { .. } => ErrorKind::Failed,
     };
-    let message = match error {
-        EnvironmentError::Specifier { .. } | EnvironmentError::InlineMetadata { .. } | EnvironmentError::PythonVersion { .. } => {
-            format!("The dependencies of `{name}` were refused. {error}")
-        }
-        _ => format!("The dependencies of `{name}` could not be installed. {error}"),
+    let message = if kind == ErrorKind::InvalidInput {
+        format!("The dependencies of `{name}` were refused. {error}")
+    } else {
+        format!("The dependencies of `{name}` could not be installed. {error}")
     };
     let failure = ToolError::new(kind, message).with_output(error.output());
     match error.fix() {

@@ -2,13 +2,14 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use serde::Serialize;
 use skillz_environments::Environment;
-use skillz_json::{Value, json};
+use skillz_json::{Map, Value, json};
 use skillz_process::{Command, HostLine, ProcessLimits};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, FolderMode, NetworkPermission, Protocol, ToolCall, ToolError};
 
-use crate::{argv, folder::WorkingFolder, kit::Kit, language::Language, plan::Plan, stage::Stage};
+use crate::{argv, folder::WorkingFolder, kit::Kit, language::Language, message, plan::Plan, stage::Stage};
 
 /// `SKILLZ_ARGUMENTS` is set for arguments up to this size; the kernel bounds the environment.
 const ARGUMENTS_LENGTH: usize = 64_000;
@@ -253,14 +254,24 @@ pub(crate) fn host_lists_are_not_there(name: &str) -> ToolError {
 }
 
 /// The one request that every call is.
+#[derive(Serialize)]
+struct Execute<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'static str,
+    params: Parameters<'a>,
+}
+
+#[derive(Serialize)]
+struct Parameters<'a> {
+    arguments: &'a Map<String, Value>,
+    context: Value,
+}
+
+/// The line of the request; the arguments are written as they are, once.
 pub(crate) fn execute_line(call: &ToolCall, folder: &WorkingFolder) -> Vec<u8> {
-    let request = json!({
-        "jsonrpc": "2.0", "id": crate::message::CALL_ID, "method": "execute",
-        "params": {"arguments": call.arguments, "context": context(call, folder)},
-    });
-    let mut line = request.to_string().into_bytes();
-    line.push(b'\n');
-    line
+    let params = Parameters { arguments: &call.arguments, context: context(call, folder) };
+    message::line(&Execute { jsonrpc: "2.0", id: message::CALL_ID, method: "execute", params })
 }
 
 fn context(call: &ToolCall, folder: &WorkingFolder) -> Value {

@@ -1,6 +1,6 @@
 //! One line of the JSON-RPC that scripts speak.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use skillz_json::Value;
 
 /// What a line that a script printed is.
@@ -53,6 +53,13 @@ struct Message {
 
 /// The id that every call has.
 pub(crate) const CALL_ID: u64 = 1;
+
+/// A value as a line of JSON. Values of ours and what holds them always serialise.
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
 
 /// Reads one line. What is no JSON-RPC 2.0, or the reply to something that was not asked, is text.
 pub(crate) fn parse(line: &[u8]) -> Line {

@@ -33,8 +33,6 @@ pub(crate) struct Plan {
     pub(crate) dependencies: Vec<String>,
     /// The versions of Python that its inline metadata asks for.
     pub(crate) requires_python: Option<String>,
-    /// What to tell of a failure of a program that reads its command line and has none.
-    pub(crate) without_argv: Option<String>,
     /// A shell script with the line ends of another system, which no shell takes.
     pub(crate) has_carriage_returns: bool,
     /// The environment as it was last seen; whether it is still whole is looked at for each call.
@@ -85,9 +83,8 @@ pub(crate) fn make(manifest: &Manifest, entry: PathBuf, interpreters: &Interpret
         words => Some(interpreters.resolve_words(words)?),
     };
     let (dependencies, requires_python) = install::dependencies(manifest, &decision, &source)?;
-    let without_argv = source::advice::without_argv(manifest, &decision, &String::from_utf8_lossy(&source));
     let is_shell = decision.command.first().is_some_and(|command| language::is_shell(command));
     let has_carriage_returns = is_shell && source.windows(2).any(|two| two == b"\r\n");
     let environment = Mutex::default();
-    Ok(Plan { decision, entry, interpreter, dependencies, requires_python, without_argv, has_carriage_returns, environment })
+    Ok(Plan { decision, entry, interpreter, dependencies, requires_python, has_carriage_returns, environment })
 }

@@ -37,11 +37,12 @@ pub(crate) async fn run(
     let child = launcher.spawn_with_host(command).await.map_err(|error| failure::not_started(name, error))?;
     let talks = site.plan.decision.protocol == Protocol::JsonRpc;
     let mut run = Run::new(child, call, site.plan.decision.language, host, talks);
-    run.line.input.push(&execute_line(call, &folder));
+    let execute = execute_line(call, &folder);
+    run.line.input.push(&execute);
     if talks {
-        run.standard.input.push(&execute_line(call, &folder));
+        run.standard.input.push(&execute);
     } else {
-        run.standard.input.push(format!("{}\n", Value::Object(call.arguments.clone())).as_bytes());
+        run.standard.input.push(&message::line(&call.arguments));
         run.standard.input.close();
     }
     let ended = run.follow(&call.clock).await;

@@ -19,6 +19,7 @@ use crate::{
     plan::{Plan, Plans},
     prepare, process_script, refusal,
     settings::ScriptSettings,
+    source::advice,
     stage::{self, Stage, StagePlan},
     worker::{self, CallEnd, Lent, Pool, Worker, WorkerKey},
 };
@@ -190,7 +191,8 @@ impl ToolRuntime for ScriptRuntime {
         outcome.map_err(|error| {
             let mut error = refusal::explain(error, &call, plan.decision.language, &self.settings.cache_directory);
             if error.hint.is_none() && error.kind == ErrorKind::Failed {
-                error.hint.clone_from(&plan.without_argv);
+                let source = std::fs::read(&plan.entry).unwrap_or_default();
+                error.hint = advice::without_argv(&call.tool.manifest, &plan.decision, &String::from_utf8_lossy(&source));
             }
             error
         })

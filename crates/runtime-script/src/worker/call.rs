@@ -49,8 +49,7 @@ struct ExceptionData {
 pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), ToolError> {
     let (name, holds) = (if language == Language::Python { "Python" } else { "JavaScript" }, language.holds());
     let mut unheld = call.arguments.iter().filter_map(|(key, value)| Some((key, value.unheld_number(holds)?)));
-    let Some((key, (path, number))) = unheld.next() else { return Ok(()) };
-    let written: String = number.as_str().chars().take(40).collect();
+    let Some((key, (path, written))) = unheld.next() else { return Ok(()) };
     let message =
         format!("`{}` was not called: `/{key}{path}` is {written}, a number that {name} cannot hold as it is", call.tool.name);
     Err(ToolError::new(ErrorKind::InvalidInput, message).with_hint("Give it as text, if the tool takes text there"))

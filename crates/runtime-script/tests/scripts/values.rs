@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::from_str;
 use sha2::{Digest, Sha256};
-use skillz_json::{Value, from_str, json};
+use skillz_json::{Value, json};
 use skillz_tool::ErrorKind;
 
 use crate::support::{Bench, script, value};

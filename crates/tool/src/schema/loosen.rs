@@ -36,24 +36,26 @@ pub(super) struct Loosened {
     pub(super) unchecked: Vec<String>,
 }
 
-/// Leaves out what cannot be checked. Bounds that no double holds are left out always; the rest only where the whole
-/// does not compile, so that ordinary schemas are not searched.
-pub(super) fn loosen(schema: &Value, compiles: impl Fn(&Foreign) -> bool) -> Loosened {
-    let mut loosened = Loosened { schema: wire::enter(schema.clone()), unchecked: Vec::new() };
+/// Compiles a schema without what cannot be checked. Bounds that no double holds are left out always; the rest only where
+/// the whole does not compile, so that ordinary schemas are neither searched nor compiled twice.
+pub(super) fn compile<V, E>(schema: &Value, build: impl Fn(&Foreign) -> Result<V, E>) -> Result<(V, Loosened), E> {
+    let mut schema = wire::enter(schema.clone());
+    let compiles = |schema: &Foreign| build(schema).is_ok();
     let mut walk =
         Walk { names: HashSet::new(), unchecked: Vec::new(), compiles: &compiles, is_thorough: false, drops_unevaluated: false };
-    walk.schema(&mut loosened.schema, "");
-    if !compiles(&loosened.schema) {
-        walk.is_thorough = true;
-        collect_names(&loosened.schema, &mut walk.names);
-        walk.schema(&mut loosened.schema, "");
-        if !walk.unchecked.is_empty() {
-            walk.drops_unevaluated = true;
-            walk.schema(&mut loosened.schema, "");
-        }
+    walk.schema(&mut schema, "");
+    if let Ok(validator) = build(&schema) {
+        return Ok((validator, Loosened { schema, unchecked: walk.unchecked }));
     }
-    loosened.unchecked = walk.unchecked;
-    loosened
+    walk.is_thorough = true;
+    collect_names(&schema, &mut walk.names);
+    walk.schema(&mut schema, "");
+    if !walk.unchecked.is_empty() {
+        walk.drops_unevaluated = true;
+        walk.schema(&mut schema, "");
+    }
+    let unchecked = walk.unchecked;
+    Ok((build(&schema)?, Loosened { schema, unchecked }))
 }
 
 struct Walk<'a> {
@@ -104,8 +106,8 @@ impl Walk<'_> {
 
     fn bounds(&mut self, keywords: &mut Map<String, Foreign>, path: &str) {
         for bound in BOUNDS {
-            let Some(Foreign::String(_)) = keywords.get(bound) else { continue };
-            let Value::Number(number) = wire::leave(keywords.get(bound).cloned().unwrap_or_default()) else { continue };
+            let Some(value @ Foreign::String(_)) = keywords.get(bound) else { continue };
+            let Value::Number(number) = wire::leave(value.clone()) else { continue };
             match number.as_f64().filter(|_| number.fits_double()).and_then(serde_json::Number::from_f64) {
                 Some(double) => {
                     keywords.insert(bound.to_owned(), Foreign::Number(double));

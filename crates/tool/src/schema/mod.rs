@@ -88,9 +88,8 @@ impl CompiledSchema {
 
     fn checker(&self) -> Result<&Checker, SchemaError> {
         let compiled = self.checker.get_or_init(|| {
-            let loosened = loosen::loosen(&self.schema, |schema| options().build(schema).is_ok());
-            let validator = options().build(&loosened.schema).map_err(|error| broken(&error))?;
-            Ok(Checker { validator, loosened })
+            let compiled = loosen::compile(&self.schema, |schema| options().build(schema));
+            compiled.map(|(validator, loosened)| Checker { validator, loosened }).map_err(|error| broken(&error))
         });
         compiled.as_ref().map_err(Clone::clone)
     }
