@@ -4,37 +4,23 @@ use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use skillz_engine::{CodeLanguage, CodeRun, CodeRuntime, CodeRuntimeChoice};
-use skillz_environments::{Environments, Program};
 use skillz_json::Value;
 use skillz_process::Launcher;
 use skillz_runtime_code::{CodeRequest, CodeRunner, CodeSettings, Language, Runtime};
-use skillz_runtime_script::{Interpreters, SearchPath};
+use skillz_runtime_script::ScriptRuntime;
 use skillz_tool::{Host, ToolError};
 
 /// Programs that call tools. Starts nothing before the first one.
 pub(crate) struct Programs(CodeRunner);
 
 impl Programs {
-    pub(crate) fn new(
-        binary: PathBuf,
-        launcher: Launcher,
-        environments: Environments,
-        search: SearchPath,
-        scratch_directory: PathBuf,
-    ) -> Self {
-        let interpreters = Interpreters::new(search);
-        let find_program = move |name: &str| {
-            let found = interpreters.resolve(name).map_err(|error| error.text())?;
-            Ok(Program { path: found.program.clone(), visible: found.visible.clone() })
-        };
+    pub(crate) fn new(binary: PathBuf, launcher: Launcher, scripts: Arc<ScriptRuntime>) -> Self {
         Self(CodeRunner::new(CodeSettings {
             program: binary,
             launcher,
             // A program that waits for its tools keeps its worker, so there are more of these than cores.
             workers: std::thread::available_parallelism().map_or(2, usize::from) * 8,
-            find_program: Arc::new(find_program),
-            environments: Some(environments),
-            scratch_directory,
+            scripts,
         }))
     }
 }
@@ -47,6 +33,8 @@ impl CodeRuntime for Programs {
             language: language(run.language),
             runtime: runtime(run.runtime),
             dependencies: run.dependencies,
+            grants: run.grants,
+            roots: run.roots,
             tools: run.tools,
             excluded: run.excluded,
             limits: run.limits,

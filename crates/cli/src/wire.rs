@@ -46,13 +46,12 @@ pub(crate) fn parts(resolved: &Resolved, purpose: Purpose) -> anyhow::Result<Par
     let mut runtimes: HashMap<ToolKind, Arc<dyn ToolRuntime>> = HashMap::new();
     runtimes.insert(ToolKind::Wasm, Arc::new(WasmRuntime::new(wasm_settings(resolved, launcher.clone()))));
     let environments = environments(resolved, launcher.clone());
-    let scripts = ScriptRuntime::new(script_settings(resolved, launcher.clone(), environments.clone()));
-    runtimes.insert(ToolKind::Script, Arc::new(scripts));
-    let search = search_path(&resolved.environment);
+    let scripts = Arc::new(ScriptRuntime::new(script_settings(resolved, launcher.clone(), environments)));
+    runtimes.insert(ToolKind::Script, Arc::clone(&scripts) as _);
     let importer = Importer::new(import_settings(resolved, launcher.clone()));
     let servers = ImportedServers::open(upstreams::settings(resolved, launcher.clone(), purpose));
     runtimes.insert(ToolKind::Mcp, Arc::new(UpstreamRuntime::new(servers.clone())));
-    let programs = Programs::new(binary()?, launcher.clone(), environments, search, settings.home.join("cache").join("code"));
+    let programs = Programs::new(binary()?, launcher.clone(), scripts);
     let engine = Engine::new(EngineParts {
         registry,
         runtimes,

@@ -1,17 +1,23 @@
 //! `execute_code`: programs that call tools. How they run is the business of whatever implements [`CodeRuntime`].
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use sha2::{Digest, Sha256};
 use skillz_json::Value;
-use skillz_tool::{CallClock, EffectiveLimits, ErrorKind, Host, Limits, Tool, ToolError};
+use skillz_tool::{
+    CallClock, EffectiveLimits, ErrorKind, Grants, Host, Limits, Manifest, Permissions, Tool, ToolError, ToolKind, ToolName,
+    Version,
+};
 use tracing::Instrument;
 
 use crate::{
     ClientPort, CodeLanguage, CodeRequest, CodeRuntimeChoice,
     call::{within_time, without_panic},
+    callable::Callable,
     engine::Engine,
     host::EngineHost,
+    policy::check_permissions,
     queue::Need,
     tree::{CallTree, Frame},
 };
@@ -34,6 +40,10 @@ pub struct CodeRun {
     pub runtime: CodeRuntimeChoice,
     /// Packages it needs.
     pub dependencies: Vec<String>,
+    /// What it may reach beyond its tools.
+    pub grants: Grants,
+    /// Workspace roots.
+    pub roots: Vec<PathBuf>,
     /// The tools that it may call, sorted by name.
     pub tools: Vec<Arc<Tool>>,
     /// Names of the tools that the request leaves out.
@@ -61,6 +71,8 @@ impl Engine {
         let (tools, excluded) = self.tools_of_program(request.tools.as_deref())?;
         let limits = self.limits_of_program(request.timeout)?;
         let tree = Arc::new(CallTree::new(client));
+        let grants = self.grants_of_program(&request, &tree).await?;
+        let roots = tree.known_roots(self.settings());
         let place = self.queue().place(Need::Call).await;
         let clock = CallClock::start(limits.timeout);
         let frame = Arc::new(Frame {
@@ -74,12 +86,39 @@ impl Engine {
         });
         let host = Arc::new(EngineHost::of_program(self.clone(), tree, frame, request.tools));
         let CodeRequest { code, language, runtime: choice, dependencies, .. } = request;
-        let run = CodeRun { code, language, runtime: choice, dependencies, tools, excluded, limits, clock: clock.clone() };
+        let run = CodeRun {
+            code,
+            language,
+            runtime: choice,
+            dependencies,
+            grants,
+            roots,
+            tools,
+            excluded,
+            limits,
+            clock: clock.clone(),
+        };
         let span = tracing::info_span!("execute_code", ?language);
         let running = without_panic(PROGRAM_NAME, runtime.run(run, host)).instrument(span);
         let result = within_time(&clock, running, || timed_out(&clock)).await;
         drop(place);
         result
+    }
+
+    /// What a program may reach: decided as for a tool that asks for the same.
+    async fn grants_of_program(&self, request: &CodeRequest, tree: &CallTree) -> Result<Grants, ToolError> {
+        if request.permissions == Permissions::default() {
+            return Ok(Grants::default());
+        }
+        if let Some(fault) = check_permissions(&request.permissions).into_iter().next() {
+            return Err(ToolError::invalid(fault));
+        }
+        let mut manifest = Manifest::new(PROGRAM_NAME, "A program", ToolKind::Script);
+        manifest.permissions = request.permissions.clone();
+        // A consent is to this program, not to whatever comes next.
+        let hash = format!("{:x}", Sha256::digest(&request.code));
+        let tool = Arc::new(Tool::new(ToolName::of_programs(), Version::FIRST, PathBuf::new(), manifest, hash));
+        self.authorise(&Callable::new(tool, self.settings(), self.runtimes()), tree).await
     }
 
     /// The tools that a program may call, and the names of those that it may not.

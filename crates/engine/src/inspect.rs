@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use skillz_json::Value;
-use skillz_tool::{Example, ToolKind};
+use skillz_tool::{Example, Permissions, ToolKind};
 
 /// What to list, and how much of it.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -127,6 +127,9 @@ pub struct CodeRequest {
     /// Packages it needs; only with a real interpreter.
     #[serde(default)]
     pub dependencies: Vec<String>,
+    /// What it may reach beyond its tools, as for a tool; only with a real interpreter.
+    #[serde(default)]
+    pub permissions: Permissions,
 }
 
 /// Languages of programs that call tools.
@@ -146,7 +149,7 @@ pub enum CodeLanguage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CodeRuntimeChoice {
-    /// Embedded, or as a process where the program needs what the embedded interpreter lacks.
+    /// A real interpreter in the sandbox where the machine has both, else embedded.
     #[default]
     Auto,
     /// In the server itself, with no access to anything but tools.

@@ -15,7 +15,7 @@ pub(crate) const LONGEST_MESSAGE: usize = 256 << 20;
 pub(crate) enum ToWorker {
     /// Run a program.
     Run(Program),
-    /// Only check a program and bring it into the form that a real interpreter runs.
+    /// Only bring a JavaScript or TypeScript program into the form that node runs.
     Prepare(Program),
     /// The answer to a request.
     Reply(Reply),
@@ -30,19 +30,10 @@ pub(crate) struct Program {
     pub(crate) code: String,
     /// Identifiers of the program that are tools.
     pub(crate) tools: Vec<String>,
-    /// Whether a real interpreter may run it instead: then the embedded one only runs what it surely runs the same.
-    #[serde(default)]
-    pub(crate) may_move: bool,
     /// What is left of its time.
     pub(crate) budget_ms: u64,
     pub(crate) memory_bytes: u64,
     pub(crate) output_bytes: u64,
-    /// In a process, where `code` is the prepared program: the program as it was written, for tracebacks.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) original: String,
-    /// In a process: the line of the original for each line of the code, where they differ.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) lines: Vec<u32>,
 }
 
 /// The answer to a request.
@@ -88,14 +79,14 @@ pub(crate) enum FromWorker {
         run: u64,
         reason: String,
     },
-    /// The program as a real interpreter runs it.
+    /// The program as node runs it.
     Prepared {
         run: u64,
         prepared: PreparedProgram,
     },
 }
 
-/// A program changed for a real interpreter.
+/// A program changed for node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PreparedProgram {
     pub(crate) text: String,
@@ -135,9 +126,6 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) traceback: Option<String>,
-    /// Whether a real interpreter might not have failed.
-    #[serde(default)]
-    pub(crate) is_doubtful: bool,
 }
 
 /// The class of a tool's failure, in all languages.
@@ -146,7 +134,7 @@ pub(crate) const TOOL_ERROR: &str = "ToolError";
 impl Failure {
     /// A failure of a program, without a place.
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), traceback: None, is_doubtful: false }
+        Self { kind, message: message.into(), traceback: None }
     }
 }
 

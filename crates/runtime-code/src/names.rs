@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use skillz_json::{Map, Value};
+use skillz_json::{Map, Value, json};
 use skillz_tool::Tool;
 
 use crate::message::Call;
@@ -65,6 +65,17 @@ impl Names {
         names.extend(self.lists_tools.then(|| LIST_TOOLS.to_owned()));
         names.sort_unstable();
         names
+    }
+
+    /// For a kit: each identifier with the tool's own name and the names of its parameters, in the order of their values
+    /// where they are given without names.
+    pub(crate) fn parameters(&self) -> Value {
+        let tools = self.tools.iter().map(|(identifier, tool)| (identifier.clone(), json!([tool.name, parameters(tool)])));
+        let mut all: Map<String, Value> = tools.collect();
+        if self.lists_tools {
+            all.insert(LIST_TOOLS.to_owned(), json!([LIST_TOOLS, LIST_TOOLS_PARAMETERS]));
+        }
+        Value::Object(all)
     }
 
     /// The tool's own name and the arguments of a call.
@@ -173,7 +184,6 @@ fn to_identifier(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use skillz_json::json;
     use skillz_tool::{Manifest, ToolKind, ToolName, Version};
 
     use super::*;

@@ -36,14 +36,20 @@ pub struct CodeResult {
     pub stdout: String,
     /// The tools it called, in the order in which the calls ended.
     pub calls: Vec<CallRecord>,
+    /// Whether an embedded interpreter ran it, which differs from a real one in places.
+    pub is_embedded: bool,
 }
 
 impl From<CodeResult> for Value {
-    /// What a client gets: `{result, stdout, calls, calls_omitted}`, the last where there were many.
+    /// What a client gets: `{result, stdout, calls, calls_omitted, runtime}`; the last two where there were many calls, and
+    /// where the program ran embedded.
     fn from(result: CodeResult) -> Self {
-        let CodeResult { result, stdout, calls } = result;
+        let CodeResult { result, stdout, calls, is_embedded } = result;
         let mut answer = Map::from_iter([("result".to_owned(), result), ("stdout".to_owned(), Self::from(stdout))]);
         list_calls(&mut answer, &calls);
+        if is_embedded {
+            answer.insert("runtime".to_owned(), Self::from("embedded"));
+        }
         Self::Object(answer)
     }
 }

@@ -3,9 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use skillz_environments::{Environments, Program};
 use skillz_process::Launcher;
-use skillz_tool::{CallClock, EffectiveLimits, Tool};
+use skillz_runtime_script::ScriptRuntime;
+use skillz_tool::{CallClock, EffectiveLimits, Grants, Tool};
 
 /// Languages of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub enum Language {
 /// Where a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Runtime {
-    /// Embedded, or in a process if it needs what the embedded interpreter lacks.
+    /// In a process where the machine has an interpreter and a sandbox, else embedded.
     #[default]
     Auto,
     /// In the interpreter that is part of this program.
@@ -43,6 +43,10 @@ pub struct CodeRequest {
     pub runtime: Runtime,
     /// Packages that it needs: pip requirements or npm specifiers. They call for a process.
     pub dependencies: Vec<String>,
+    /// Network, folders and variables that it may have. They call for a process.
+    pub grants: Grants,
+    /// Workspace roots, the first first.
+    pub roots: Vec<PathBuf>,
     /// The tools that it may call.
     pub tools: Vec<Arc<Tool>>,
     /// Names of tools that there are and that it may not call, to say so where it tries.
@@ -53,22 +57,23 @@ pub struct CodeRequest {
     pub clock: CallClock,
 }
 
-/// Finds a program such as `python3`, `node`, `uv` or `npm`; an error says where it was searched.
-pub type FindProgram = Arc<dyn Fn(&str) -> Result<Program, String> + Send + Sync>;
+impl CodeRequest {
+    /// Its limit of time, in words.
+    pub(crate) fn seconds(&self) -> String {
+        let seconds = self.clock.limit().as_secs_f64();
+        format!("{} s", (seconds * 1_000.0).round() / 1_000.0)
+    }
+}
 
 /// How programs are run. Making a [`CodeRunner`](crate::CodeRunner) of it starts nothing.
 #[derive(Clone)]
 pub struct CodeSettings {
     /// The skillz binary, which becomes a worker when it is started by [`CodeRunner`](crate::CodeRunner).
     pub program: PathBuf,
-    /// Starts workers and interpreters.
+    /// Starts workers.
     pub launcher: Launcher,
-    /// Most workers at once; further runs wait for one.
+    /// Most workers with embedded interpreters at once; further runs wait for one.
     pub workers: usize,
-    /// Finds interpreters for programs that run in a process.
-    pub find_program: FindProgram,
-    /// Installs dependencies; without it programs cannot have any.
-    pub environments: Option<Environments>,
-    /// A folder for the private working folders of programs that run in a process.
-    pub scratch_directory: PathBuf,
+    /// Runs programs in the machine's own interpreters.
+    pub scripts: Arc<ScriptRuntime>,
 }

@@ -173,20 +173,21 @@ class Parent:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         gc.collect()
         gc.freeze()
-        self._fill_up()
+        self._spares += [Child(self._child) for _ in range(AHEAD)]
         while True:
             write_all(self._replies, READY)
             request = self._next_request()
-            current = self._spares.pop(0)
+            current = self._spares.pop(0) if self._spares else Child(self._child)
             write_all(self._replies, BEGUN)
             current.send(request)
-            self._fill_up()
             answer = self._until_answered(current)
-            # Before the answer is out: nothing of the call may run while the server takes this process for free.
-            status = self._end(current.pid)
             if answer is None:
-                answer = b'{"jsonrpc":"2.0","method":"lost","params":{"status":%d}}\n' % status
+                answer = b'{"jsonrpc":"2.0","method":"lost","params":{"status":%d}}\n' % self._end(current.pid)
+            else:
+                kill(current.pid)
+            # Its memory is given back while the answer is on its way.
             write_all(self._replies, answer)
+            self._end(current.pid)
             current.close()
             self._end_strays()
             leftovers.empty_folder()
@@ -194,19 +195,19 @@ class Parent:
                 # They go with the sandbox: the server starts a new worker.
                 os._exit(0)
 
-    def _fill_up(self):
-        """Forks while a call is under way, so that none waits for a fork."""
-        while len(self._spares) < AHEAD:
-            self._spares.append(Child(self._child))
-
     def _next_request(self):
+        """Waits for a request, and forks meanwhile: no call waits for a fork, unless it comes while one is made."""
         while True:
             line = self._requests.take()
             # Answers that came too late for the call before are passed over.
             if line is not None and line.startswith(REQUEST):
                 return line
             if line is None:
-                self._wait([], [])
+                is_idle = not select.select([self._requests.descriptor], [], [], 0)[0]
+                if is_idle and len(self._spares) < AHEAD:
+                    self._spares.append(Child(self._child))
+                else:
+                    self._wait([], [])
 
     def _wait(self, others, writable):
         """Waits for something to read or write; reads what the server sent."""
@@ -227,7 +228,6 @@ class Parent:
                 os.waitpid(spare.pid, 0)
                 self._spares.remove(spare)
                 spare.close()
-        self._fill_up()
 
     def _until_answered(self, current):
         """Passes messages on until the call's child has answered; None where it died instead."""
@@ -254,10 +254,10 @@ class Parent:
 
     @staticmethod
     def _end(pid):
+        kill(pid)
         try:
-            os.kill(pid, signal.SIGKILL)
             return os.waitpid(pid, 0)[1]
-        except (ProcessLookupError, ChildProcessError):
+        except ChildProcessError:
             return 0
 
     def _end_strays(self):
@@ -295,6 +295,13 @@ class Parent:
             self._wall.hide(False)
             self._caller.serve_one(line, lines, replies, LAST)
         os._exit(0)
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def has_ended(pid):

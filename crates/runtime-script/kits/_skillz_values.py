@@ -253,6 +253,9 @@ def _image(value):
 
 
 def _no_rule(value, place):
+    why = getattr(type(value), "_why_no_json", None)
+    if why is not None:
+        return NoJson("%s: %s" % (_short(place), why(value)))
     name = value.__name__ if isinstance(value, type) else type(value).__name__
     kind = "the class `%s` itself" % name if isinstance(value, type) else "a `%s`" % name
     return NoJson("%s is %s, which has no form as JSON; return texts, numbers, lists or dictionaries of what matters in it" % (_short(place), kind))

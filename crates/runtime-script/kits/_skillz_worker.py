@@ -8,6 +8,8 @@ whatever the tool prints lands in the log, and nothing of it between the replies
 `serve` with isolation `call`: each call runs in a fork of its own, see `_skillz_fork`. With isolation `worker`: calls
 run here, one after another, and share whatever the module and its libraries keep.
 
+`program`: like `serve`, but what each call runs is a program of `execute_code`, which comes with it.
+
 `inspect`: reports schemas made of the signature, and ends.
 """
 
@@ -25,15 +27,21 @@ import _skillz_random as randomness
 import _skillz_signature as signatures
 import _skillz_values as values
 
-def protect_channel():
-    """Moves stdin and stdout to descriptors that neither the tool nor its children use."""
-    requests, replies = os.dup(0), os.dup(1)
+def protect_channel(is_program):
+    """Moves the channel to descriptors that neither the tool nor its children use. Only a program's stdout is its own."""
+    line = os.environ.pop("SKILLZ_HOST_FD", "0,1") if is_program else "0,1"
+    taken = [int(number) for number in line.split(",")]
+    requests, replies = map(os.dup, taken)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    os.dup2(2, 1)
     os.close(nothing)
+    if is_program:
+        for number in taken:
+            os.close(number)
+    else:
+        os.dup2(2, 1)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True, write_through=False)
     return requests, replies
 
 
@@ -133,14 +141,21 @@ class Caller:
             if isinstance(error, SystemExit) and error.code in (None, 0):
                 body = b'"result":null'
             else:
-                told = failure(error, self.entry)
+                told = self._failure(error)
                 body = b'"error":' + json.dumps({"code": -32000, "message": told.pop("message"), "data": told}).encode()
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
             except Exception:
                 pass
+        self._end()
         write(b'{"jsonrpc":"2.0","id":1,%s}\n' % body if last is None else last + body + b"\n")
+
+    def _failure(self, error):
+        return failure(error, self.entry)
+
+    def _end(self):
+        """What is left to do before the answer goes out."""
 
     def _run(self, arguments):
         value = self._binder.call(arguments)
@@ -172,6 +187,35 @@ class Caller:
             skillz._attach(None, None)
             os.chdir(folder)
             leftovers.empty_folder()
+
+
+class Programs(Caller):
+    """Serves programs of `execute_code`, each in a fork of its own."""
+
+    def __init__(self, options, requests, replies):
+        self.options, self.requests, self.replies = options, requests, replies
+        randomness.watch()
+        import _skillz_program
+
+        self._program = _skillz_program
+        _skillz_program.adapt_asyncio()
+        sys.path[:] = [""] + [place for place in sys.path if os.path.abspath(place or ".") != HERE]
+        sys.argv = [_skillz_program.FILE]
+        self._printed, self._mark = os.dup(1), b""
+
+    def _run(self, arguments):
+        # Between two marks lies what the program printed, whoever of its processes did.
+        self._mark = arguments["mark"].encode()
+        os.write(self._printed, self._mark)
+        return self._program.run(arguments["code"], arguments["tools"])
+
+    def _failure(self, error):
+        if isinstance(error, values.NoJson):
+            return {"message": "The program's result cannot be given back: %s" % error, "kind": "NoJson"}
+        return self._program.describe(error)
+
+    def _end(self):
+        fork.write_all(self._printed, self._mark)
 
 
 def signature_only(entry):
@@ -227,7 +271,7 @@ def inspect_module(options, replies):
 def main():
     global skillz
     options = json.loads(sys.argv[1])
-    requests, replies = protect_channel()
+    requests, replies = protect_channel(options["mode"] == "program")
     import skillz
 
     skillz._attach(None, None)
@@ -236,7 +280,7 @@ def main():
         sys.stdout.flush()
         os._exit(0)
     try:
-        caller = Caller(options, requests, replies)
+        caller = (Programs if options["mode"] == "program" else Caller)(options, requests, replies)
         if options.get("isolation") == "worker":
             caller.serve_all()
         refuse_threads()

@@ -3,7 +3,8 @@
 //   await skillz.memory.get(key, fallback)       await skillz.memory.set(key, value, { ttl })
 //   await skillz.memory.list(prefix)             await skillz.memory.delete(key)
 //   await skillz.call(name, args)                another tool's result
-//   await skillz.tools.list(query)               the tools there are
+//   await skillz.search(query)                   tools by what they do; skillz.tools.list() gives all
+//   await skillz.describe(name)                  one tool in full
 //   skillz.log(message, level)                   skillz.progress(current, total, message)
 //   await skillz.ask(message, schema)            what the user filled in; throws Declined
 //   await skillz.sample(prompt)                  the text that the client's model answers
@@ -21,7 +22,6 @@ const LEVELS = new Set(["debug", "info", "notice", "warning", "error", "critical
 class SkillzError extends Error {
   constructor(message, code = -32000, data = undefined) {
     super(message);
-    this.name = "SkillzError";
     this.code = code;
     this.data = data;
   }
@@ -30,10 +30,12 @@ class SkillzError extends Error {
 class Declined extends SkillzError {
   constructor(action) {
     super(`The user answered the question with \`${action}\``);
-    this.name = "Declined";
     this.action = action;
   }
 }
+
+SkillzError.prototype.name = "SkillzError";
+Declined.prototype.name = "Declined";
 
 // Requests and replies over one pair of pipes.
 class Channel {
@@ -56,8 +58,10 @@ class Channel {
 
   ask(method, params) {
     const id = `${process.pid}-${++this.count}`;
+    // Where it was asked tells more than where the answer was read.
+    const place = new Error();
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      this.waiting.set(id, { resolve, reject, place });
       this.onWaiting(this.waiting.size);
       try {
         this.send({ jsonrpc: "2.0", id, method, params });
@@ -97,8 +101,11 @@ class Channel {
     if (waiting === undefined) return;
     this.waiting.delete(message.id);
     this.onWaiting(this.waiting.size);
-    if (message.error) waiting.reject(new SkillzError(message.error.message, message.error.code, message.error.data));
-    else waiting.resolve(message.result);
+    if (message.error) {
+      const error = new SkillzError(message.error.message, message.error.code, message.error.data);
+      error.stack = `${error.name}: ${error.message}${String(waiting.place.stack).slice("Error".length)}`;
+      waiting.reject(error);
+    } else waiting.resolve(message.result);
   }
 
   closed() {
@@ -251,6 +258,8 @@ const skillz = {
     delete: async (key) => (await connected().ask("memory/delete", { key })).deleted,
   },
   call: async (name, args = {}) => (await connected().ask("tools/call", { name, arguments: args })).output,
+  search: async (query) => (await connected().ask("tools/list", { query })).tools,
+  describe: async (name) => connected().ask("tools/describe", { name }),
   tools: {
     list: async (query) => (await connected().ask("tools/list", query === undefined ? {} : { query })).tools,
   },

@@ -5,7 +5,8 @@
     skillz.memory.get(key, default=None)     skillz.memory.set(key, value, ttl=None)
     skillz.memory.list(prefix="")            skillz.memory.delete(key)
     skillz.call(name, **arguments)           another tool's result
-    skillz.tools.list(query=None)            the tools there are
+    skillz.search(query)                     tools by what they do; skillz.tools.list() gives all
+    skillz.describe(name)                    one tool in full
     skillz.log(message, level="info")        skillz.progress(current, total=None, message=None)
     skillz.ask(message, schema)              what the user filled in; raises Declined
     skillz.sample(prompt)                    the text that the client's model answers
@@ -25,14 +26,14 @@ import threading
 from _skillz_values import NoJson, to_json
 
 __all__ = [
-    "Declined", "SkillzError", "aio", "arguments", "ask", "call", "log", "memory", "progress", "reply", "resources",
-    "roots", "sample", "stream", "tools",
+    "Declined", "SkillzError", "aio", "arguments", "ask", "call", "describe", "log", "memory", "progress", "reply", "resources",
+    "roots", "sample", "search", "stream", "tools",
 ]
 
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
-class SkillzError(Exception):
+class SkillzError(RuntimeError):
     """A host request failed. `code` is JSON-RPC's, `data` is detail where there is any."""
 
     def __init__(self, message, code=-32000, data=None):
@@ -104,6 +105,7 @@ class _Channel:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def start(self, method, params, on_done=None):
+        """Sends a request. Gives its id where `on_done` will get the reply, else what will hold it."""
         reply = _Reply(on_done)
         with self._changed:
             self._count += 1
@@ -118,7 +120,7 @@ class _Channel:
                 if self._waiting.pop(identity, None) is not None:
                     self._coroutines -= on_done is not None
             raise
-        return reply
+        return reply if on_done is None else identity
 
     def ask(self, method, params):
         reply = self.start(method, params)
@@ -306,6 +308,14 @@ def _tools_list(query=None):
     return "tools/list", {} if query is None else {"query": query}, lambda result: result["tools"]
 
 
+def _search(query):
+    return "tools/list", {"query": query}, lambda result: result["tools"]
+
+
+def _describe(name):
+    return "tools/describe", {"name": name}, lambda result: result
+
+
 def _ask(message, schema):
     def content(result):
         if result.get("action") != "accept":
@@ -435,6 +445,8 @@ def _namespace(form):
         "tools": _Group(list=form(_tools_list)),
         "resources": _Group(list=form(_resources_list), read=form(_resources_read)),
         "call": form(_call),
+        "search": form(_search),
+        "describe": form(_describe),
         "ask": form(_ask),
         "sample": form(_sample),
         "roots": form(_roots),

@@ -1,11 +1,12 @@
 // The program behind JavaScript function scripts: loads a tool's module once and calls its function again and again.
 //
-//   node worker.mjs '{"entry": "/path/main.mjs"}' 3<requests 4>replies
+//   node worker.mjs '{"entry": "/path/main.mjs", "mode": "serve"}' 3<requests 4>replies
 //
 // Requests come on descriptor 3, replies go to descriptor 4, one JSON-RPC line each; stdin, stdout and stderr are the
 // tool's own and land in the log. One call at a time. The module is kept between calls, so what a call leaves in
 // global variables is there for the next one; files in the working folder are taken away, and a worker whose call
-// started processes says so, and is replaced.
+// started processes says so, and is replaced. In the mode `program` it runs one program of `execute_code`, and ends; then
+// the channel lies at other descriptors, and stdout is the program's.
 import childProcess from "node:child_process";
 import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
@@ -13,14 +14,16 @@ import net from "node:net";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { isMainThread } from "node:worker_threads";
+import { runProgram } from "./execute.mjs";
 import skillz from "./skillz.cjs";
 
 // Deno and bun know only descriptors that they opened themselves.
 const isNode = globalThis.Deno === undefined && globalThis.Bun === undefined;
 const descriptors = process.platform === "linux" ? "/proc/self/fd/" : "/dev/fd/";
-const REQUESTS = 3;
-const REPLIES = isNode ? 4 : fs.openSync(`${descriptors}4`, "w");
 const options = JSON.parse(process.argv[2]);
+const isForPrograms = options.mode === "program";
+const [REQUESTS, its] = isForPrograms ? process.env.SKILLZ_HOST_FD.split(",").map(Number) : [3, 4];
+const REPLIES = isNode ? its : fs.openSync(`${descriptors}4`, "w");
 const folder = process.cwd();
 const { Channel, writeAll, toJson } = skillz[Symbol.for("skillz.parts")];
 const attach = skillz[Symbol.for("skillz.attach")];
@@ -137,9 +140,44 @@ async function readAll(channel) {
   }
 }
 
+// Waits for a program, runs it, and ends. Its line to the server keeps node going only while it waits for an answer.
+function serveProgram() {
+  const channel = new Channel((text) => writeAll(REPLIES, text));
+  const stream = new net.Socket({ fd: REQUESTS, readable: true, writable: false });
+  channel.onWaiting = (count) => (count > 0 ? stream.ref() : stream.unref());
+  channel.onRequest = (request) => {
+    if (request.method !== "execute") return;
+    stream.unref();
+    attach(channel, request.params.context ?? {});
+    notify("begun", {});
+    const reply = (body) => writeAll(REPLIES, `{"jsonrpc":"2.0","id":1,${body}}\n`);
+    const refuse = ({ message, ...data }) => reply(`"error":${JSON.stringify({ code: -32000, message, data })}`);
+    runProgram(request.params.arguments, options.packages, (value) => {
+      let text;
+      try {
+        text = encode(value);
+      } catch (error) {
+        return refuse({ message: `The program's result cannot be given back: ${error.message}`, kind: "NoJson" });
+      }
+      reply(`"result":${text}`);
+    }, refuse);
+  };
+  stream.on("data", (bytes) => channel.take(bytes));
+  stream.on("end", () => process.exit(0));
+  stream.on("error", () => process.exit(0));
+  notify("ready", {});
+}
+
 async function main() {
   attach(undefined, {});
   globalThis.skillz = skillz;
+  if (isForPrograms) {
+    delete process.env.SKILLZ_HOST_FD;
+    globalThis.require ??= createRequire(path.join(folder, "program.mjs"));
+    process.argv.splice(1, 2, path.join(folder, "program.mjs"));
+    serveProgram();
+    return;
+  }
   // CommonJS habits in an ES module.
   globalThis.require ??= createRequire(options.entry);
   process.argv.splice(1, 2, options.entry);

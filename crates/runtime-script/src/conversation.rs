@@ -3,9 +3,13 @@
 //! The same for process scripts and workers. Requests are carried out at once and side by side; their answers come
 //! out in the order in which they are ready. Dropping the conversation gives up what is under way.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures::{
+    FutureExt, StreamExt,
+    future::{AbortHandle, Abortable, BoxFuture},
+    stream::FuturesUnordered,
+};
 use serde::Deserialize;
 use skillz_json::{Number, Value, json};
 use skillz_tool::{Host, HostRequestError, Progress, ToolError, dispatch_notification, dispatch_request};
@@ -23,7 +27,9 @@ pub(crate) struct Conversation {
     host: Arc<dyn Host>,
     /// Which numbers the script's language can hold; an answer with another one is an error.
     holds: fn(&Number) -> bool,
-    requests: FuturesUnordered<BoxFuture<'static, Vec<u8>>>,
+    requests: FuturesUnordered<BoxFuture<'static, (String, Option<Vec<u8>>)>>,
+    /// Handles of the requests that are under way, by their ids as JSON: whoever asked may give one up.
+    open: HashMap<String, AbortHandle>,
     chunks: Vec<Value>,
 }
 
@@ -37,7 +43,7 @@ struct Chunk {
 
 impl Conversation {
     pub(crate) fn new(host: Arc<dyn Host>, language: Language) -> Self {
-        Self { host, holds: language.holds(), requests: FuturesUnordered::new(), chunks: Vec::new() }
+        Self { host, holds: language.holds(), requests: FuturesUnordered::new(), open: HashMap::new(), chunks: Vec::new() }
     }
 
     /// Takes one line; gives the reply if it is the one to the call. Text is the caller's business.
@@ -45,14 +51,18 @@ impl Conversation {
         match line {
             Line::Request { id, method, params } => {
                 let (host, holds) = (Arc::clone(&self.host), self.holds);
-                self.requests.push(Box::pin(async move { answer(&*host, holds, id, &method, params).await }));
+                let (handle, registration) = AbortHandle::new_pair();
+                let key = id.to_string();
+                self.open.insert(key.clone(), handle);
+                let answer = async move { answer(&*host, holds, id, &method, params).await };
+                self.requests.push(Box::pin(Abortable::new(answer, registration).map(|answer| (key, answer.ok()))));
                 None
             }
             Line::Notification { method, params } => {
-                if matches!(method.as_str(), "stream" | "stream/chunk") {
-                    self.take_chunk(params);
-                } else {
-                    dispatch_notification(&*self.host, &method, params);
+                match method.as_str() {
+                    "stream" | "stream/chunk" => self.take_chunk(params),
+                    "notifications/cancelled" => self.cancel(&params),
+                    _ => drop(dispatch_notification(&*self.host, &method, params)),
                 }
                 None
             }
@@ -63,9 +73,20 @@ impl Conversation {
 
     /// Waits for the next answer to send to the script; forever where no request is under way.
     pub(crate) async fn next_answer(&mut self) -> Vec<u8> {
-        match self.requests.next().await {
-            Some(answer) => answer,
-            None => std::future::pending().await,
+        loop {
+            let Some((key, answer)) = self.requests.next().await else { std::future::pending().await };
+            self.open.remove(&key);
+            if let Some(answer) = answer {
+                return answer;
+            }
+        }
+    }
+
+    /// Gives a request up; there is no answer to it.
+    fn cancel(&mut self, params: &Value) {
+        let handle = params.get("requestId").and_then(|id| self.open.get(&id.to_string()));
+        if let Some(handle) = handle {
+            handle.abort();
         }
     }
 

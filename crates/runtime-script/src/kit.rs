@@ -8,19 +8,21 @@ use std::{
 use sha2::{Digest, Sha256};
 
 /// Every file of the kits, by its path below the kit's folder.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 15] = [
     ("python/skillz.py", include_str!("../kits/skillz.py")),
     ("python/_skillz_values.py", include_str!("../kits/_skillz_values.py")),
     ("worker/_skillz_worker.py", include_str!("../kits/_skillz_worker.py")),
     ("worker/_skillz_failure.py", include_str!("../kits/_skillz_failure.py")),
     ("worker/_skillz_fork.py", include_str!("../kits/_skillz_fork.py")),
     ("worker/_skillz_leftovers.py", include_str!("../kits/_skillz_leftovers.py")),
+    ("worker/_skillz_program.py", include_str!("../kits/_skillz_program.py")),
     ("worker/_skillz_random.py", include_str!("../kits/_skillz_random.py")),
     ("worker/_skillz_signature.py", include_str!("../kits/_skillz_signature.py")),
     ("node_modules/skillz/skillz.cjs", include_str!("../kits/skillz.cjs")),
     ("node_modules/skillz/skillz.mjs", include_str!("../kits/skillz.mjs")),
     ("node_modules/skillz/global.cjs", include_str!("../kits/global.cjs")),
     ("node_modules/skillz/worker.mjs", include_str!("../kits/worker.mjs")),
+    ("node_modules/skillz/execute.mjs", include_str!("../kits/execute.mjs")),
     ("node_modules/skillz/package.json", include_str!("../kits/package.json")),
 ];
 

@@ -18,6 +18,9 @@ const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 /// Processes that a worker needs for itself beside those of the tool: parent, two spares, and room to start the next.
 const WORKER_PROCESSES: u32 = 5;
 
+/// Makes the standard streams of node its channel, at descriptors 3 and 4; what a function prints goes to stderr.
+const FUNCTION_DESCRIPTORS: &str = "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2";
+
 /// Keeps interpreters from taking modules or settings from their working folder, where it is not theirs.
 const INDIFFERENT: [(&str, &str); 4] = [
     ("LUA_INIT", "for _, k in ipairs{'path', 'cpath'} do package[k] = package[k]:gsub(';?%./[^;]*', '') end"),
@@ -25,6 +28,18 @@ const INDIFFERENT: [(&str, &str); 4] = [
     ("R_ENVIRON_USER", "/dev/null"),
     ("R_PROFILE_USER", "/dev/null"),
 ];
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// Serves calls of a function.
+    Serve,
+    /// Reports what a function looks like, and ends.
+    Inspect,
+    /// Runs programs of `execute_code`.
+    Program,
+}
 
 /// Everything that was found out or made before a script can be started.
 pub(crate) struct Site<'a> {
@@ -46,7 +61,7 @@ impl Site<'_> {
             command.arguments.extend(line.into_iter().map(OsString::from));
         }
         if cfg!(target_os = "linux") {
-            command.environment.push(("SKILLZ_HOST_FD".into(), format!("{},{}", HostLine::READ, HostLine::WRITE).into()));
+            command.environment.push(host_line());
         }
         if let Some(root) = working_root(call)? {
             command.directory = root;
@@ -65,27 +80,31 @@ impl Site<'_> {
     }
 
     /// The command of a worker.
-    pub(crate) fn worker(&self, call: &ToolCall, folder: &WorkingFolder, mode: &str) -> Result<Command, ToolError> {
+    pub(crate) fn worker(&self, call: &ToolCall, folder: &WorkingFolder, mode: Mode) -> Result<Command, ToolError> {
         let mut command = self.command(call, folder)?;
         command.limits.max_processes = command.limits.max_processes.map(|most| most.saturating_add(WORKER_PROCESSES));
         let isolation = call.tool.manifest.isolation;
-        let options = json!({"entry": self.entry(), "mode": mode, "isolation": isolation, "is_confined": self.is_confined});
-        let options = options.to_string();
-        if self.plan.decision.language == Language::Python {
-            self.add_interpreter_arguments(&mut command);
-            command.arguments.pop();
-            command.arguments.extend([self.kit.python_worker().into_os_string(), options.into()]);
-            return Ok(command);
-        }
-        // Node cannot move its own descriptors: the shell does it, and becomes node.
-        let program = std::mem::replace(&mut command.program, PathBuf::from("/bin/sh"));
+        let packages = self.environment.map(|environment| environment.directory.join("node_modules"));
+        let options = json!({
+            "entry": self.entry(), "mode": mode, "isolation": isolation, "is_confined": self.is_confined, "packages": packages,
+        });
+        let options = OsString::from(options.to_string());
         self.add_interpreter_arguments(&mut command);
         command.arguments.pop();
-        let node = std::mem::take(&mut command.arguments);
-        command.arguments =
-            vec!["-c".into(), "exec \"$@\" 3<&0 4>&1 0</dev/null 1>&2".into(), "sh".into(), program.into_os_string()];
-        command.arguments.extend(node);
-        command.arguments.extend([self.kit.node_worker().into_os_string(), options.into()]);
+        if mode == Mode::Program {
+            command.environment.push(host_line());
+        }
+        if self.plan.decision.language == Language::Python {
+            command.arguments.extend([self.kit.python_worker().into_os_string(), options]);
+            return Ok(command);
+        }
+        command.arguments.extend([self.kit.node_worker().into_os_string(), options]);
+        if mode != Mode::Program {
+            // Node cannot move its own descriptors: the shell does it, and becomes node.
+            let program = std::mem::replace(&mut command.program, PathBuf::from("/bin/sh"));
+            let shell = ["-c".into(), FUNCTION_DESCRIPTORS.into(), "sh".into(), program.into_os_string()];
+            command.arguments.splice(0..0, shell);
+        }
         Ok(command)
     }
 
@@ -226,6 +245,11 @@ impl Site<'_> {
         }
         Ok(policy)
     }
+}
+
+/// Where a kit finds the line to its host.
+fn host_line() -> (OsString, OsString) {
+    ("SKILLZ_HOST_FD".into(), format!("{},{}", HostLine::READ, HostLine::WRITE).into())
 }
 
 /// The folder that the call starts in where it is not a private one.

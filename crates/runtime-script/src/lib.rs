@@ -20,6 +20,7 @@ mod message;
 mod plan;
 mod prepare;
 mod process_script;
+mod program;
 mod refusal;
 mod runtime;
 mod settings;
@@ -28,5 +29,6 @@ mod stage;
 mod worker;
 
 pub use interpreter::{Interpreter, Interpreters, SearchPath};
+pub use program::{Program, ProgramEnd, ProgramLanguage};
 pub use runtime::ScriptRuntime;
 pub use settings::{ScriptBounds, ScriptSettings};

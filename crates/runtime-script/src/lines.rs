@@ -44,6 +44,13 @@ impl LineReader {
         0
     }
 
+    /// All that has been read and not given out.
+    pub(crate) fn take_all(&mut self) -> &[u8] {
+        let start = std::mem::replace(&mut self.start, self.buffer.len());
+        self.searched = self.buffer.len();
+        self.buffer.get(start..).unwrap_or_default()
+    }
+
     /// The next whole line with its line break, if one has been read; at the end also what is left without one.
     pub(crate) fn take_line(&mut self) -> Option<&[u8]> {
         let rest = self.buffer.get(self.searched..)?;
@@ -58,6 +65,52 @@ impl LineReader {
         let start = std::mem::replace(&mut self.start, end);
         self.searched = end;
         self.buffer.get(start..end)
+    }
+}
+
+/// What a program prints between two marks, which its kit writes before and after it: what came before, or comes later, is
+/// of another call.
+pub(crate) struct Printed {
+    mark: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Bytes before this one hold no mark.
+    searched: usize,
+    has_begun: bool,
+    has_ended: bool,
+}
+
+impl Printed {
+    pub(crate) fn between(mark: &str) -> Self {
+        Self { mark: mark.as_bytes().to_vec(), bytes: Vec::new(), searched: 0, has_begun: false, has_ended: false }
+    }
+
+    /// Takes what was read.
+    pub(crate) fn take(&mut self, reader: &mut LineReader) {
+        self.bytes.extend_from_slice(reader.take_all());
+        while !self.has_ended {
+            let rest = self.bytes.get(self.searched..).unwrap_or_default();
+            let Some(position) = rest.windows(self.mark.len()).position(|window| window == self.mark) else {
+                self.searched = self.bytes.len().saturating_sub(self.mark.len() - 1).max(self.searched);
+                return;
+            };
+            if self.has_begun {
+                self.bytes.truncate(self.searched + position);
+                self.has_ended = true;
+            } else {
+                self.bytes.drain(..self.searched + position + self.mark.len());
+                self.searched = 0;
+                self.has_begun = true;
+            }
+        }
+    }
+
+    /// Whether the second mark has come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        if self.has_begun { String::from_utf8_lossy(&self.bytes).into_owned() } else { String::new() }
     }
 }
 
@@ -132,6 +185,21 @@ mod tests {
         }
         sent.await.unwrap().unwrap();
         assert_eq!(lines, ["a\n", "\n", "longer line \u{fc}\n", "rest"]);
+    }
+
+    #[tokio::test]
+    async fn only_what_is_between_the_marks_counts_whatever_the_pieces() {
+        for size in [1, 3, 7, 64] {
+            let (mut writer, reader) = tokio::io::duplex(size);
+            tokio::spawn(async move { writer.write_all(b"late of another<#>a<b\n<#<#>later").await });
+            let mut reader = LineReader::new(Some(Box::new(reader)));
+            let mut printed = Printed::between("<#>");
+            while reader.fill().await > 0 {
+                printed.take(&mut reader);
+            }
+            assert!(printed.has_ended());
+            assert_eq!(printed.into_text(), "a<b\n<#");
+        }
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use skillz_tool::{
 use crate::{
     argv, failure, install,
     language::Language,
-    launch::{self, Site},
+    launch::{self, Mode, Site},
     lines::LineReader,
     log::Tail,
     message::{self, Line},
@@ -110,7 +110,7 @@ fn check_start(manifest: &Manifest, protocol: Protocol) -> Result<(), ToolError>
 const OLDEST_NODE: u32 = 18;
 
 /// Refuses a node that is too old. What does not tell its version is taken as it is.
-async fn check_version(runtime: &ScriptRuntime, plan: &Plan) -> Result<(), ToolError> {
+pub(crate) async fn check_version(runtime: &ScriptRuntime, plan: &Plan) -> Result<(), ToolError> {
     let Some(node) = plan.interpreter.as_ref().filter(|interpreter| matches!(interpreter.name.as_str(), "node" | "nodejs"))
     else {
         return Ok(());
@@ -226,8 +226,8 @@ async fn inspect(
         context: CallContext::default(),
     };
     let inspection = match plan.decision.language {
-        Language::Python => load(runtime, &site, &call, &folder, "inspect").await,
-        _ => load(runtime, &site, &call, &folder, "serve").await,
+        Language::Python => load(runtime, &site, &call, &folder, Mode::Inspect).await,
+        _ => load(runtime, &site, &call, &folder, Mode::Serve).await,
     };
     if let Some(stage) = &stage {
         stage::remove(stage);
@@ -240,7 +240,7 @@ async fn load(
     site: &Site<'_>,
     call: &ToolCall,
     folder: &crate::folder::WorkingFolder,
-    mode: &str,
+    mode: Mode,
 ) -> Result<Inspection, ToolError> {
     let name = call.tool.name.as_str();
     let command = site.worker(call, folder, mode)?;

@@ -15,9 +15,12 @@ use crate::{
     interpreter::Interpreters,
     kit::Kit,
     language::Language,
-    launch::Site,
+    launch::{Mode, Site},
+    lines::Printed,
     plan::{Plan, Plans},
-    prepare, process_script, refusal,
+    prepare, process_script,
+    program::Programs,
+    refusal,
     settings::ScriptSettings,
     source::advice,
     stage::{self, Stage, StagePlan},
@@ -30,7 +33,8 @@ pub struct ScriptRuntime {
     pub(crate) interpreters: Interpreters,
     pub(crate) kit: Kit,
     pub(crate) folders: WorkingFolders,
-    plans: Plans,
+    pub(crate) plans: Plans,
+    pub(crate) programs: Programs,
     pool: Pool,
     pub(crate) uses: EnvironmentUses,
     processes: Arc<Semaphore>,
@@ -46,6 +50,7 @@ impl ScriptRuntime {
             plans: Plans::default(),
             uses: EnvironmentUses::default(),
             pool: Pool::new(settings.bounds),
+            programs: Programs::new(settings.cache_directory.join("programs"), settings.bounds),
             processes: Arc::new(Semaphore::new(settings.bounds.processes.max(1))),
             settings,
         }
@@ -107,7 +112,7 @@ impl ScriptRuntime {
         let site = Site { plan, kit: &self.kit, environment, stage, is_confined: self.is_confined() };
         match plan.decision.protocol {
             Protocol::Json | Protocol::JsonRpc => self.call_process(&site, call, Arc::clone(host)).await,
-            Protocol::Function => self.call_function(&site, call, Arc::clone(host)).await,
+            Protocol::Function => self.call_in_worker(&self.pool, &site, call, Arc::clone(host), Mode::Serve, None).await,
         }
     }
 
@@ -122,28 +127,42 @@ impl ScriptRuntime {
         process_script::run(&self.settings.launcher, site, self.folder()?, call, host).await
     }
 
-    async fn call_function(&self, site: &Site<'_>, call: &ToolCall, host: Arc<dyn Host>) -> Result<ToolOutcome, ToolError> {
+    /// Calls a function, or runs a program, in a warm worker. What a program prints is put into `printed`.
+    pub(crate) async fn call_in_worker(
+        &self,
+        pool: &Pool,
+        site: &Site<'_>,
+        call: &ToolCall,
+        host: Arc<dyn Host>,
+        mode: Mode,
+        mut printed: Option<&mut Printed>,
+    ) -> Result<ToolOutcome, ToolError> {
+        // Node cannot be forked: a call of its own means a process of its own.
+        let language = site.plan.decision.language;
+        let is_alone = call.tool.manifest.isolation == Some(Isolation::Call) && language != Language::Python;
+        let is_for_programs = mode == Mode::Program;
         let key = WorkerKey::new(call, site.environment.map(|environment| environment.hash.clone()));
         // A worker that turns out to be gone before the call began costs nothing but another try.
         for _ in 0..3 {
             let lent = {
                 let _queued = call.clock.pause();
-                self.pool.lend(&key, call.context.depth > 1).await
+                pool.lend(&key, call.context.depth > 1).await
             };
             let mut loan = match lent {
                 Lent::Warm(loan) => *loan,
                 Lent::Vacancy(vacancy) => {
                     let folder = self.folder()?;
-                    let command = site.worker(call, &folder, "serve")?;
-                    vacancy.fill(Worker::start(&self.settings.launcher, call.tool.name.as_str(), command, folder).await?)
+                    let command = site.worker(call, &folder, mode)?;
+                    let name = call.tool.name.as_str();
+                    vacancy.fill(Worker::start(&self.settings.launcher, name, command, folder, is_for_programs).await?)
                 }
             };
+            if is_for_programs && is_alone {
+                self.make_ready(pool, &key, site, call);
+            }
             let Some(worker) = loan.worker() else { continue };
-            match worker::run(worker, call, site.plan.decision.language, Arc::clone(&host)).await {
+            match worker::run(worker, call, language, Arc::clone(&host), printed.as_deref_mut()).await {
                 CallEnd::Over { outcome, reusable } => {
-                    // Node cannot be forked: a call of its own means a process of its own.
-                    let is_alone =
-                        call.tool.manifest.isolation == Some(Isolation::Call) && site.plan.decision.language != Language::Python;
                     if reusable && !is_alone {
                         loan.put_back();
                     }
@@ -160,7 +179,7 @@ impl ScriptRuntime {
 pub(crate) struct Place {
     pub(crate) environment: Option<Environment>,
     pub(crate) stage: Option<Stage>,
-    _environment_use: Option<EnvironmentUse>,
+    pub(crate) _environment_use: Option<EnvironmentUse>,
 }
 
 #[async_trait]

@@ -36,9 +36,15 @@ pub struct ScriptBounds {
 }
 
 impl Default for ScriptBounds {
-    /// Idle workers are kept for 5 minutes; 2 workers a core for one tool, 4 a core in all; 8 processes a core.
+    /// Idle workers are kept for 5 minutes; 2 workers a core for one tool, 4 a core in all, and on small machines as many as a
+    /// program of `execute_code` has calls at once; 8 processes a core.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-        Self { worker_idle: Duration::from_mins(5), workers_per_tool: 2 * cores, workers: 4 * cores, processes: 8 * cores }
+        Self {
+            worker_idle: Duration::from_mins(5),
+            workers_per_tool: (2 * cores).max(8),
+            workers: (4 * cores).max(16),
+            processes: 8 * cores,
+        }
     }
 }

@@ -34,6 +34,13 @@ pub struct Grants {
     pub environment: Vec<EnvironmentVariable>,
 }
 
+impl Grants {
+    /// Whether nothing is granted.
+    pub fn are_none(&self) -> bool {
+        self.network.is_none() && self.folders.is_empty() && self.environment.is_empty()
+    }
+}
+
 /// A folder that a tool sees at its real path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderGrant {

@@ -77,6 +77,11 @@ impl ToolName {
         Err(NameError::new(name, reason))
     }
 
+    /// What programs of `execute_code` go by where a tool's name is wanted: that of the built-in, which no tool has.
+    pub fn of_programs() -> Self {
+        Self("execute_code".into())
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

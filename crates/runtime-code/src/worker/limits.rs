@@ -103,17 +103,17 @@ fn limit_address_space(now: u64, memory_bytes: u64) {
 fn limit_address_space(_now: u64, _memory_bytes: u64) {}
 
 /// Gives up every system call but those for memory, threads' waiting, time, and the pipes that are open. A program
-/// that broke out of its interpreter would find nothing to do here. Where the kernel has no such filter, the
-/// interpreter alone, which has no functions for files or network, stands between.
+/// that broke out of its interpreter would find nothing to do here. Elsewhere than on Linux the interpreter alone, which has
+/// no functions for files or network, stands between.
 #[cfg(target_os = "linux")]
-pub(crate) fn confine() {
-    if let Err(error) = filter().and_then(|filter| Ok(seccompiler::apply_filter_all_threads(&filter)?)) {
-        tracing::debug!(%error, "the worker's system calls could not be limited");
-    }
+pub(crate) fn confine() -> Result<(), Box<dyn std::error::Error>> {
+    Ok(seccompiler::apply_filter_all_threads(&filter()?)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn confine() {}
+pub(crate) fn confine() -> Result<(), Box<dyn std::error::Error>> {
+    Ok(())
+}
 
 #[cfg(target_os = "linux")]
 fn filter() -> Result<seccompiler::BpfProgram, Box<dyn std::error::Error>> {

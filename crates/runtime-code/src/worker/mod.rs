@@ -24,6 +24,9 @@ pub(crate) const WORKER_ARGUMENT: &str = "__code_worker";
 /// Stack of the interpreters' thread: deep recursion ends with an exception long before. Untouched pages cost nothing.
 const STACK_BYTES: usize = 256 << 20;
 
+/// What a worker says, and then ends, where its system calls cannot be limited.
+pub(crate) const UNCONFINED: &str = "the worker's system calls could not be limited";
+
 /// What a program came to.
 pub(crate) enum Outcome {
     Done(Value),
@@ -68,7 +71,11 @@ fn work() {
         interpret(incoming);
     });
     limits::watch_memory();
-    limits::confine();
+    if let Err(error) = limits::confine() {
+        // What cannot be confined does not run.
+        eprintln!("{UNCONFINED}: {error}");
+        process::exit(1);
+    }
     if interpreter.is_err() {
         return;
     }
@@ -110,7 +117,7 @@ fn interpret(incoming: mpsc::Receiver<ToWorker>) {
         };
         link.begin(&program);
         limits::begin(program.memory_bytes);
-        let outcome = if only_prepare { prepare(&program) } else { run(&program, &mut link) };
+        let outcome = if only_prepare { javascript::prepare_only(&program) } else { run(&program, &mut link) };
         limits::end();
         let run = program.run;
         link.end(&match outcome {
@@ -128,12 +135,5 @@ fn run(program: &Program, link: &mut Link) -> Outcome {
     match program.language {
         Language::Python => python::run(program, link),
         Language::JavaScript | Language::TypeScript => javascript::run(program, link),
-    }
-}
-
-fn prepare(program: &Program) -> Outcome {
-    match program.language {
-        Language::Python => python::prepare_only(program),
-        Language::JavaScript | Language::TypeScript => javascript::prepare_only(program),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -11,14 +11,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use skillz_environments::Program;
+use skillz_environments::{EnvironmentSettings, Environments};
 use skillz_json::{Map, Value, json};
 use skillz_process::Launcher;
 use skillz_runtime_code::{CodeFailure, CodeRequest, CodeResult, CodeRunner, CodeSettings, Language, Runtime};
+use skillz_runtime_script::{ScriptBounds, ScriptRuntime, ScriptSettings, SearchPath};
 use skillz_sandbox::SandboxKind;
 use skillz_tool::{
-    Answer, AnswerAction, CallClock, EffectiveLimits, ErrorKind, Host, LogLevel, Manifest, Progress, Tool, ToolError, ToolKind,
-    ToolName, Version,
+    Answer, AnswerAction, CallClock, EffectiveLimits, ErrorKind, Grants, Host, LogLevel, Manifest, Progress, Tool, ToolError,
+    ToolKind, ToolName, Version,
 };
 use tempfile::TempDir;
 
@@ -35,30 +36,31 @@ pub(crate) struct Options {
     pub(crate) runtime: Runtime,
     pub(crate) timeout: Duration,
     pub(crate) memory_mb: u64,
+    pub(crate) grants: Grants,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { language: Language::Python, runtime: Runtime::Embedded, timeout: Duration::from_mins(1), memory_mb: 256 }
+        Self {
+            language: Language::Python,
+            runtime: Runtime::Embedded,
+            timeout: Duration::from_mins(1),
+            memory_mb: 256,
+            grants: Grants::default(),
+        }
     }
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        Self::confined_by(SandboxKind::None)
+        Self::confined_by(SandboxKind::Auto)
     }
 
     pub(crate) fn confined_by(sandbox: SandboxKind) -> Self {
         let scratch = tempfile::tempdir().expect("a folder");
         let program = std::env::current_exe().expect("this binary");
-        let settings = CodeSettings {
-            launcher: Launcher::new(program.clone(), sandbox),
-            program,
-            workers: 4,
-            find_program: Arc::new(find_program),
-            environments: None,
-            scratch_directory: scratch.path().join("scratch"),
-        };
+        let launcher = Launcher::new(program.clone(), sandbox);
+        let settings = CodeSettings { scripts: scripts(&launcher, scratch.path()), launcher, program, workers: 4 };
         Self { runner: CodeRunner::new(settings), host: Arc::new(TestHost::default()), _scratch: scratch }
     }
 
@@ -70,6 +72,8 @@ impl Bench {
             runtime: options.runtime,
             dependencies: Vec::new(),
             tools: tools(),
+            grants: options.grants.clone(),
+            roots: Vec::new(),
             excluded: vec!["hidden".to_owned(), "hidden-too".to_owned()],
             clock: CallClock::start(options.timeout),
             limits,
@@ -109,18 +113,26 @@ impl Bench {
     }
 }
 
-/// Looks where interpreters are, as the server does; all of PATH, since machines differ.
-#[expect(clippy::disallowed_methods, reason = "the test stands for whoever finds programs")]
-fn find_program(name: &str) -> Result<Program, String> {
+/// Looks where interpreters are, as the server does.
+#[expect(clippy::disallowed_methods, reason = "the test stands for whoever reads the environment")]
+fn scripts(launcher: &Launcher, home: &Path) -> Arc<ScriptRuntime> {
     let path = std::env::var("PATH").unwrap_or_default();
     // The system's own come first: shims of version managers start slowly.
-    let places = ["/usr/bin", "/usr/local/bin"].into_iter().chain(path.split(':')).map(PathBuf::from);
-    let path =
-        places.map(|place| place.join(name)).find(|path| path.exists()).ok_or_else(|| format!("`{name}` is not on PATH"))?;
-    let real = path.canonicalize().map_err(|error| error.to_string())?;
-    // An interpreter's own folder holds what it needs, unless it is the system's.
-    let home = real.parent().and_then(|bin| bin.parent()).filter(|home| *home != std::path::Path::new("/usr")).map(PathBuf::from);
-    Ok(Program { path: real, visible: home.into_iter().collect() })
+    let path = ["/usr/bin", "/usr/local/bin"].into_iter().chain(path.split(':')).map(PathBuf::from).collect();
+    let cache_directory = home.join("cache");
+    let environments = Environments::new(EnvironmentSettings {
+        directory: home.join("envs"),
+        cache_directory: cache_directory.clone(),
+        launcher: launcher.clone(),
+        variables: Vec::new(),
+    });
+    Arc::new(ScriptRuntime::new(ScriptSettings {
+        launcher: launcher.clone(),
+        environments,
+        search: SearchPath { path, ..SearchPath::default() },
+        cache_directory,
+        bounds: ScriptBounds::default(),
+    }))
 }
 
 /// The tools that programs may call.
@@ -162,6 +174,7 @@ pub(crate) struct TestHost {
     running: AtomicUsize,
     pub(crate) most_running: AtomicUsize,
     pub(crate) given_up: AtomicUsize,
+    calls: AtomicUsize,
     pub(crate) logged: Mutex<Vec<String>>,
     meeting: tokio::sync::Notify,
 }
@@ -180,6 +193,11 @@ impl Drop for Running<'_> {
 impl TestHost {
     pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::SeqCst)
+    }
+
+    /// How many calls of tools there were.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
     }
 
     async fn carry_out(&self, name: &str, arguments: Map<String, Value>) -> Result<Value, ToolError> {
@@ -212,6 +230,7 @@ impl TestHost {
 #[async_trait]
 impl Host for TestHost {
     async fn call_tool(&self, name: &str, arguments: Map<String, Value>) -> Result<Value, ToolError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_running.fetch_max(running, Ordering::SeqCst);
         self.meeting.notify_waiters();

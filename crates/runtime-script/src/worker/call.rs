@@ -15,6 +15,7 @@ use crate::{
     failure,
     language::Language,
     launch::execute_line,
+    lines::Printed,
     log::{LogForwarder, Tail},
     message::{self, Line, Reply, ReplyError},
     process_script::expiry,
@@ -22,6 +23,9 @@ use crate::{
 
 /// How long requests that nobody waits for may go on after the reply.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long what a program printed before it was ended is waited for: it lies in the pipe.
+const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// How long a worker that has served a call may take until it is ready for the next. One that was stopped never is.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -56,7 +60,13 @@ pub(crate) fn check_numbers(call: &ToolCall, language: Language) -> Result<(), T
 }
 
 /// Runs one call to its end.
-pub(crate) async fn run(worker: &mut Worker, call: &ToolCall, language: Language, host: Arc<dyn Host>) -> CallEnd {
+pub(crate) async fn run(
+    worker: &mut Worker,
+    call: &ToolCall,
+    language: Language,
+    host: Arc<dyn Host>,
+    printed: Option<&mut Printed>,
+) -> CallEnd {
     let mut run = Run {
         call,
         conversation: Conversation::new(Arc::clone(&host), language),
@@ -64,6 +74,7 @@ pub(crate) async fn run(worker: &mut Worker, call: &ToolCall, language: Language
         error_tail: Tail::default(),
         output_left: call.limits.max_output_bytes,
         has_begun: false,
+        printed,
         worker,
     };
     let mut expired = pin!(expiry(&call.clock));
@@ -97,6 +108,8 @@ struct Run<'a> {
     output_left: u64,
     /// Whether the worker has said that it runs the call.
     has_begun: bool,
+    /// What a program prints.
+    printed: Option<&'a mut Printed>,
 }
 
 impl Run<'_> {
@@ -171,6 +184,9 @@ impl Run<'_> {
                 count = self.worker.errors.fill(), if !self.worker.errors.is_done() => {
                     if !self.take_errors(count) { return End::TooMuchOutput }
                 }
+                count = self.worker.output.fill(), if !self.worker.output.is_done() => {
+                    if !self.take_printed(count) { return End::TooMuchOutput }
+                }
                 answer = self.conversation.next_answer() => self.worker.requests.push(&answer),
                 _ = self.worker.requests.advance(), if self.worker.requests.has_pending() => {}
                 exit = self.worker.child.wait() => match exit {
@@ -210,6 +226,7 @@ impl Run<'_> {
     async fn finish(mut self, end: End) -> CallEnd {
         let name = self.call.tool.name.as_str();
         let limits = &self.call.limits;
+        self.finish_printing(&end).await;
         let (outcome, reusable) = match end {
             End::Replied(reply) => {
                 self.finish_requests().await;
@@ -272,6 +289,27 @@ impl Run<'_> {
                 () = sleep_until(deadline) => return,
             }
         }
+    }
+
+    /// Reads on until the program's kit has marked the end of what was printed, or until there is nothing more to read.
+    async fn finish_printing(&mut self, end: &End) {
+        let deadline = Instant::now() + if matches!(end, End::Replied(_)) { GRACE } else { LAST_WORDS };
+        while self.printed.as_ref().is_some_and(|printed| !printed.has_ended()) {
+            tokio::select! {
+                count @ 1.. = self.worker.output.fill() => {
+                    if !self.take_printed(count) { return }
+                }
+                () = sleep_until(deadline) => return,
+                else => return,
+            }
+        }
+    }
+
+    fn take_printed(&mut self, count: usize) -> bool {
+        if let Some(printed) = &mut self.printed {
+            printed.take(&mut self.worker.output);
+        }
+        self.spend(count)
     }
 
     /// Takes what has been printed so far, without waiting for more.

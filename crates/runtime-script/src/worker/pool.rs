@@ -195,6 +195,16 @@ impl Pool {
         }
     }
 
+    /// Room for a worker that nobody waits for yet, unless one is ready or the bounds are reached.
+    pub(crate) fn vacancy_for_spare(&self, key: &WorkerKey) -> Option<Vacancy> {
+        let group = self.group(key);
+        if !group.state().idle.is_empty() {
+            return None;
+        }
+        let seat = self.try_seat(&group)?;
+        Some(self.vacancy(group, Some(seat)))
+    }
+
     /// Ends the workers of a tool version: idle ones now, busy ones after their call.
     pub(crate) fn retire(&self, tool: &Tool) {
         let retired: Vec<Arc<Group>> = {

@@ -17,6 +17,8 @@ pub(crate) struct Worker {
     pub(super) requests: LineWriter,
     pub(super) replies: LineReader,
     pub(super) errors: LineReader,
+    /// What programs print; tools print to their errors alone.
+    pub(super) output: LineReader,
     /// Whether it said that it waits for a request.
     pub(super) is_ready: bool,
     /// Whether it has ever been ready, that is, whether its module could be loaded.
@@ -36,12 +38,19 @@ impl Worker {
         name: &str,
         command: Command,
         folder: WorkingFolder,
+        is_for_programs: bool,
     ) -> Result<Self, ToolError> {
-        let mut child = launcher.spawn(command).await.map_err(|error| failure::not_started(name, error))?;
+        let spawned = if is_for_programs { launcher.spawn_with_host(command).await } else { launcher.spawn(command).await };
+        let mut child = spawned.map_err(|error| failure::not_started(name, error))?;
+        let (requests, replies, output) = match child.host.take() {
+            Some(line) => (Some(line.input), Some(line.output), child.stdout.take()),
+            None => (child.stdin.take(), child.stdout.take(), None),
+        };
         Ok(Self {
-            requests: LineWriter::new(child.stdin.take()),
-            replies: LineReader::new(child.stdout.take()),
+            requests: LineWriter::new(requests),
+            replies: LineReader::new(replies),
             errors: LineReader::new(child.stderr.take()),
+            output: LineReader::new(output),
             is_ready: false,
             has_loaded: false,
             idle_since: Instant::now(),

@@ -13,7 +13,8 @@ pub(super) static BUILTIN: Builtin = Builtin::new(
         "tools":{"type":"array","items":{"type":"string"},"description":"Allow only these"},
         "timeout":{"type":"number","description":"Seconds"},
         "runtime":{"enum":["auto","embedded","process"]},
-        "dependencies":{"type":"array","items":{"type":"string"}}
+        "dependencies":{"type":"array","items":{"type":"string"}},
+        "permissions":{"type":"object","description":"As a tool's"}
     },"required":["code"]}"#,
     Hints::OpenWorld,
     |call| Box::pin(run(call)),

@@ -195,8 +195,7 @@ impl<'a> Engine<'a> {
             message = with_line(&message, line);
         }
         // The program has been read by another parser before.
-        let is_doubtful = kind == FailureKind::Syntax;
-        Failure { kind, message, traceback: traceback.map(|traceback| traceback.text), is_doubtful }
+        Failure { kind, message, traceback: traceback.map(|traceback| traceback.text) }
     }
 
     fn send(&mut self) {

@@ -1,5 +1,6 @@
 //! Values of Python programs to and from JSON.
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use monty_types::MontyObject;
 use skillz_json::{Map, Number, Value};
 
@@ -32,8 +33,8 @@ fn from_number(number: &Number) -> MontyObject {
     }
 }
 
-/// A value of the program as JSON: tuples and sets become arrays, dates ISO 8601, dataclasses objects, and what JSON
-/// has nothing for its `repr`. An error says what is wrong with it.
+/// A value of the program as JSON: tuples and sets become arrays, dates ISO 8601, dataclasses objects, bytes base64. An error
+/// says what is wrong with any other.
 pub(crate) fn into_value(object: &MontyObject) -> Result<Value, String> {
     convert(object, 0)
 }
@@ -55,7 +56,7 @@ fn convert(object: &MontyObject, depth: usize) -> Result<Value, String> {
         MontyObject::Int(value) => Value::from(*value),
         MontyObject::BigInt(value) => skillz_json::parse(&value.to_string()).map_err(|error| error.to_string())?,
         MontyObject::Float(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
-        MontyObject::String(text) | MontyObject::Path(text) | MontyObject::Repr(text) => Value::from(text.as_str()),
+        MontyObject::String(text) | MontyObject::Path(text) => Value::from(text.as_str()),
         MontyObject::List(items) | MontyObject::Tuple(items) | MontyObject::Set(items) | MontyObject::FrozenSet(items) => {
             array(items)?
         }
@@ -80,11 +81,13 @@ fn convert(object: &MontyObject, depth: usize) -> Result<Value, String> {
             Number::from_f64(seconds).map_or(Value::Null, Value::Number)
         }
         MontyObject::Cycle(..) => return Err("The value contains itself".to_owned()),
-        MontyObject::Bytes(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Value::from(text),
-            Err(_) => Value::from(object.py_repr()),
-        },
-        other => Value::from(other.py_repr()),
+        MontyObject::Bytes(bytes) => Value::from(BASE64_STANDARD.encode(bytes)),
+        MontyObject::Exception { .. } => Value::from(object.py_repr()),
+        other => {
+            let shown = other.py_repr();
+            let hint = if shown.contains("coroutine") { "write `await` in front of it" } else { "return what matters in it" };
+            return Err(format!("The value `{shown}` has no form as JSON; {hint}"));
+        }
     })
 }
 

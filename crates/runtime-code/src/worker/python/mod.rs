@@ -3,10 +3,8 @@
 mod analysis;
 mod convert;
 mod flow;
-mod gaps;
 mod operating_system;
 mod prepare;
-mod support;
 mod traceback;
 
 use std::{borrow::Cow, collections::HashSet, time::Duration};
@@ -23,7 +21,7 @@ use self::{
     prepare::Prepared,
 };
 use crate::{
-    message::{Call, Failure, FailureKind, PreparedProgram, Program, Reply, Request},
+    message::{Call, Failure, FailureKind, Program, Reply, Request},
     worker::{Outcome, link::Link},
 };
 
@@ -31,9 +29,6 @@ use crate::{
 const FILE_NAME: &str = "code.py";
 /// Deepest recursion, as in the reference interpreter.
 const DEEPEST_RECURSION: usize = 1_000;
-
-/// Ends the message of an exception that a real Python would not have raised.
-const GAP_MARK: &str = ". The embedded interpreter lacks this; `runtime: \"process\"` runs the real one";
 
 /// Names that the prepared program uses; see `prelude.py`.
 const RETURN: &str = "_skillz_return";
@@ -48,9 +43,6 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
         Ok(prepared) => prepared,
         Err(failure) => return Outcome::Failed(failure),
     };
-    if let Some(reason) = prepared.unsupported.clone().or_else(|| prepared.gaps.reason.clone()) {
-        return Outcome::Unsupported(reason);
-    }
     let compiled = match MontyRun::new(prepared.text.clone(), FILE_NAME, Vec::new(), CompileOptions::default()) {
         Ok(compiled) => compiled,
         Err(error) if error.exc_type() == ExcType::NotImplementedError => {
@@ -59,36 +51,19 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
                 message.replace("The monty syntax parser does not yet support ", "the embedded interpreter has no "),
             );
         }
-        // The program has been read by a parser of the whole language: whatever this one refuses may be right.
         Err(error) => {
-            let failure = traceback::failure(&error, FailureKind::Syntax, &prepared, &program.code, false);
-            return Outcome::Failed(Failure { is_doubtful: true, ..failure });
+            return Outcome::Failed(traceback::failure(&error, FailureKind::Syntax, &prepared, &program.code, false));
         }
     };
     let limits = ResourceLimits::default()
         .max_duration(link.time_left())
         .max_memory(usize::try_from(program.memory_bytes).unwrap_or(usize::MAX))
         .max_recursion_depth(DEEPEST_RECURSION);
-    let mut interpreter = Interpreter {
-        link,
-        program,
-        prepared: &prepared,
-        returned: None,
-        has_acted: false,
-        awaited: HashSet::new(),
-        refusals: HashSet::new(),
-    };
+    let mut interpreter =
+        Interpreter { link, program, prepared: &prepared, returned: None, awaited: HashSet::new(), refusals: HashSet::new() };
     let started =
         compiled.start(Vec::new(), ResourceTracker::new(limits), PrintWriter::Callback(&mut Printer(&mut *interpreter.link)));
     interpreter.drive(started)
-}
-
-/// Checks a program and changes it as for a run, for the machine's own interpreter.
-pub(crate) fn prepare_only(program: &Program) -> Outcome {
-    match prepare::prepare(program) {
-        Ok(prepared) => Outcome::Prepared(PreparedProgram { text: prepared.body, ..PreparedProgram::default() }),
-        Err(failure) => Outcome::Failed(failure),
-    }
 }
 
 struct Interpreter<'a> {
@@ -97,8 +72,6 @@ struct Interpreter<'a> {
     prepared: &'a Prepared,
     /// What a `return` at top level gave.
     returned: Option<Value>,
-    /// Whether the program has asked for anything, and so had an effect.
-    has_acted: bool,
     /// Calls of tools whose failure must come as a value: an exception that is given to a future passes by the `try`
     /// around its `await` where several coroutines run. The prelude raises it in the right place.
     awaited: HashSet<u32>,
@@ -146,11 +119,6 @@ impl Interpreter<'_> {
             return Outcome::Done(value);
         }
         let message = error.message().unwrap_or_default();
-        let is_gap = support::is_gap(error.exc_type(), message);
-        if is_gap && !self.has_acted {
-            // A gap that only showed on the way. Nothing but printing has happened: it can be done again elsewhere.
-            return Outcome::Unsupported(format!("the embedded interpreter cannot do this: {message}"));
-        }
         let kind = if self.link.has_printed_too_much() {
             FailureKind::Output
         } else if message.starts_with("time limit exceeded")
@@ -165,12 +133,7 @@ impl Interpreter<'_> {
             FailureKind::Exception
         };
         let is_refusal = error.exc_type() == ExcType::RuntimeError && self.refusals.contains(message);
-        let mut failure = traceback::failure(error, kind, self.prepared, &self.program.code, is_refusal);
-        if is_gap {
-            failure.message.push_str(GAP_MARK);
-        } else if matches!(kind, FailureKind::Exception | FailureKind::Syntax) {
-            failure.is_doubtful = !is_refusal && support::is_doubtful(error.exc_type(), self.prepared.gaps.is_lazy);
-        }
+        let failure = traceback::failure(error, kind, self.prepared, &self.program.code, is_refusal);
         Outcome::Failed(if kind == FailureKind::Output { self.printed_too_much(failure.traceback) } else { failure })
     }
 
@@ -210,7 +173,6 @@ impl Interpreter<'_> {
             }
             Err(error) => return call.resume(ExtFunctionResult::Error(error), PrintWriter::Callback(&mut Printer(self.link))),
         };
-        self.has_acted = true;
         self.link.request(call.call_id, request);
         if name.ends_with(LATER) {
             self.awaited.insert(call.call_id);

@@ -14,5 +14,3 @@ def _skillz_task(value, name=None, context=None):
     return _skillz_future(value)
 def _skillz_gather(*items, **options):
     return _skillz_asyncio.gather(*[_skillz_future(item) for item in items], **options)
-async def _skillz_run(value):
-    return await _skillz_future(value)

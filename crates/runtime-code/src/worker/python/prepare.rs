@@ -1,4 +1,4 @@
-//! A program on its way to the interpreter: checked for what is missing, changed where tools are awaited.
+//! A program on its way to the interpreter: changed where tools are awaited.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,6 @@ use super::{
     FILE_NAME,
     analysis::{Facts, OWN_ASYNCIO},
     flow,
-    gaps::{self, Gaps},
-    support,
 };
 use crate::{
     message::{Failure, FailureKind, Program},
@@ -26,27 +24,25 @@ const PRELUDE_KIT: &str = include_str!("prelude_kit.py");
 /// A tool's failure in a program; the embedded interpreter raises built-in exceptions only.
 const PRELUDE_ERROR: &str = "ToolError = RuntimeError\n";
 
+/// Built-in functions of the embedded interpreter that programs may use as names of their own.
+const BUILTINS: &str = "abs all any bin bool bytes chr dict divmod enumerate filter float frozenset hash hex id int isinstance iter len list \
+    map max min next oct open ord pow print range repr reversed round set slice sorted str sum tuple type zip";
+
 /// A program, ready to be compiled.
 pub(crate) struct Prepared {
     /// What the interpreter gets: helpers in front, then the program.
     pub(crate) text: String,
-    /// The changed program alone; every line is where it was.
-    pub(crate) body: String,
     /// Lines of the helpers.
     pub(crate) prelude_lines: u32,
-    /// What the program needs and the embedded interpreter lacks.
-    pub(crate) unsupported: Option<String>,
-    /// Where the embedded interpreter may differ from a real one; searched only if the program may run in either.
-    pub(crate) gaps: Gaps,
 }
 
-/// Reads, checks and changes a program.
+/// Reads and changes a program.
 pub(crate) fn prepare(program: &Program) -> Result<Prepared, Failure> {
     let source = program.code.as_str();
     let parsed = parse_module(source).map_err(|error| syntax_failure(source, &error))?;
     let statements = &parsed.syntax().body;
     let tools: HashSet<&str> = program.tools.iter().map(String::as_str).collect();
-    let facts = Facts::of(statements, &tools);
+    let facts = Facts::of(statements);
     let mut edits = Edits::default();
     Imports { source, edits: &mut edits }.visit_body(statements);
     flow::edit(statements, source, &facts, &tools, &mut edits);
@@ -62,13 +58,12 @@ pub(crate) fn prepare(program: &Program) -> Result<Prepared, Failure> {
     if facts.read.contains("ToolError") && !facts.bound.contains("ToolError") {
         prelude.push_str(PRELUDE_ERROR);
     }
-    for name in support::reused_builtins(&facts, &tools) {
+    // At top level the interpreter takes such a name in a comprehension for the built-in, unless it is a variable already.
+    for name in BUILTINS.split_ascii_whitespace().filter(|name| facts.bound.contains(*name) && !tools.contains(name)) {
         prelude.push_str(&format!("{name} = {name}\n"));
     }
     let prelude_lines = u32::try_from(prelude.lines().count()).unwrap_or_default();
-    let gaps = if program.may_move { gaps::find(statements, source, &facts, &tools) } else { Gaps::default() };
-    let unsupported = support::missing(&facts, &tools);
-    Ok(Prepared { text: format!("{prelude}{body}"), body, prelude_lines, unsupported, gaps })
+    Ok(Prepared { text: format!("{prelude}{body}"), prelude_lines })
 }
 
 fn syntax_failure(source: &str, error: &ruff_python_parser::ParseError) -> Failure {
