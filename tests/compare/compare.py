@@ -19,6 +19,9 @@ def NAME(text: str) -> dict:
     return {'words': len(text.split())}
 """
 JAVASCRIPT = "export function run({ message }) { return `Echo: ${message}`; }"
+# Programs that make three calls of a WASM tool.
+PYTHON = "[copy(n=n) for n in range(3)]"
+NODE = "[await copy({n: 0}), await copy({n: 1}), await copy({n: 2})]"
 ECHO = Path(__file__).resolve().parents[2] / "crates" / "cli" / "tests" / "sessions" / "echo.wat"
 
 
@@ -61,6 +64,10 @@ def call(server, name, arguments):
     return server, "tools/call", {"name": name, "arguments": arguments}
 
 
+def a_program(language, code):
+    return {"name": "execute_code", "arguments": {"language": language, "code": code, "runtime": "process"}}
+
+
 def medians(ours, other, pause=0.0):
     """Times both in turn, so that whatever else the machine does falls on both alike."""
     times = ([], [])
@@ -73,6 +80,39 @@ def medians(ours, other, pause=0.0):
     return [statistics.median(list_of_times) for list_of_times in times]
 
 
+class Bare:
+    """An interpreter that is started by hand, does nothing and ends; in the place of a server."""
+
+    def time(self, program, _):
+        start = time.perf_counter()
+        subprocess.run([program, "-e" if program == "node" else "-c", "0"], check=True)
+        return (time.perf_counter() - start) * 1000
+
+
+def all_at_once(skillz, count):
+    """Milliseconds until so many programs at once have ended, and so many bare interpreters."""
+    ours = []
+    for _ in range(7):
+        start = time.perf_counter()
+        first = skillz.number + 1
+        for _ in range(count):
+            skillz.number += 1
+            skillz.send({"jsonrpc": "2.0", "id": skillz.number, "method": "tools/call", "params": a_program("python", PYTHON)})
+        open_ones = set(range(first, skillz.number + 1))
+        while open_ones:
+            message = json.loads(skillz.process.stdout.readline())
+            if message.get("id") in open_ones and "method" not in message:
+                open_ones.remove(message["id"])
+        ours.append((time.perf_counter() - start) * 1000)
+    bare = []
+    for _ in range(7):
+        start = time.perf_counter()
+        for process in [subprocess.Popen(["python3", "-c", "0"]) for _ in range(count)]:
+            process.wait()
+        bare.append((time.perf_counter() - start) * 1000)
+    return statistics.median(ours), statistics.median(bare)
+
+
 class Table:
     """Prints rows and remembers whether every promise was kept."""
 
@@ -80,11 +120,14 @@ class Table:
         self.broken = []
         print("| warm call | Skillz | beside it | ratio | promised |\n|---|---|---|---|---|", flush=True)
 
-    def row(self, title, ours, other, pause=0.0, most=None, added=None):
-        """`most` bounds the ratio, `added` the milliseconds on top of the other."""
-        mine, theirs = medians(ours, other, pause)
-        kept = (most is None or mine <= most * theirs) and (added is None or mine <= theirs + added)
-        promised = f"at most {most}" if most else f"at most {added} ms more" if added else ""
+    def row(self, title, ours, other, pause=0.0, **promises):
+        self.add(title, *medians(ours, other, pause), **promises)
+
+    def add(self, title, mine, theirs, most=None, added=None, within=None):
+        """`most` bounds the ratio, `added` the milliseconds on top of the other, `within` the milliseconds."""
+        kept = (most is None or mine <= most * theirs) and (added is None or mine <= theirs + added) and (within is None or mine <= within)
+        promises = (most and f"at most {most}", added and f"at most {added} ms more", within and f"at most {within} ms")
+        promised = ", ".join(promise for promise in promises if promise)
         if not kept:
             self.broken.append(title)
         print(f"| {title} | {mine:.2f} ms | {theirs:.2f} ms | {mine / theirs:.2f} | {promised}{'' if kept else ', NOT KEPT'} |", flush=True)
@@ -120,6 +163,13 @@ def main():
         table.row("WASM tool, beside a ping", call(skillz, "copy", {"n": 1}), (skillz, "ping", {}), added=0.1)
         table.row("JavaScript function, beside server-everything's `echo`", call(skillz, "echo_text", {"message": "a"}),
                   call(everything, "echo", {"message": "a"}))
+        bare_python, bare_node = (Bare(), "python3", None), (Bare(), "node", None)
+        python, node = (skillz, "tools/call", a_program("python", PYTHON)), (skillz, "tools/call", a_program("javascript", NODE))
+        table.row("Python program with three calls, beside a bare python3", python, bare_python, within=5)
+        table.row("the same, programs 200 ms apart", python, bare_python, pause=0.2, within=3)
+        table.row("JavaScript program with three calls, beside a bare node", node, bare_node, most=1.2)
+        table.row("the same, programs 200 ms apart", node, bare_node, pause=0.2, within=5)
+        table.add("ten Python programs at once, beside ten bare python3", *all_at_once(skillz, 10), most=2)
         for server in (skillz, fast, everything):
             server.close()
     if table.broken:

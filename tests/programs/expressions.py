@@ -5,14 +5,20 @@ a small number wherever they are computed. Nothing depends on the order of a set
 """
 
 import random
+import re
 
 DEPTH = 3
 FEWEST, MOST = 20, 40
-WORDS = ["", "a", "abc", "Hello, World", "  padded\t", "ÄÖÜ straße", "snake_case_name", "1,2,,3", "42", "-7", "3.5", "x=1;y=2", "line\nbreak\r\n", "naïve café", "日本語", "TitleCase", "aaaa", "0x1F", "👍🏽 ok", "İi", "tab\tbed"]
+WORDS = ["", "a", "abc", "Hello, World", "  padded\t", "ÄÖÜ straße", "snake_case_name", "1,2,,3", "42", "-7", "3.5", "x=1;y=2",
+         "line\nbreak\r\n", "naïve café", "日本語", "TitleCase", "aaaa", "0x1F", "👍🏽 ok", "İi", "tab\tbed"]
 INTEGERS = [0, 1, 2, 3, 5, 7, 10, 12, 16, 31, 64, 99, 100, 255, 256, 1000, 12345, 65535, 2**31, 2**53 + 1, 2**63 - 1, 10**20]
-FLOATS = ["0.0", "0.5", "1.5", "2.5", "0.05", "0.1", "0.3", "2.675", "1.005", "3.14159", "1e-7", "1e16", "123456.789", "1e22", "99.995", "0.25", "7.0"]
-FORMATS = ["", "5", "<8", ">8", "^9", "*^9", "08", "+", ",", "_", "x", "#x", "b", "o", "e", ".2e", ".1f", ".2f", ".3f", "10.2f", "g", ".3g", "%", ".1%", "s", ".2", "d", "5d", "<5d", "=+6", "c", "n", " d", "#b", ",.2f", "012.3f"]
-TEMPLATES = ["%d", "%5d", "%05d", "%+d", "%x", "%o", "%s", "%r", "%a", "%.2f", "%8.3f", "%e", "%g", "%c", "%-6s|", "%%%s", "%.1s", "%i", "%#x"]
+FLOATS = "0.0 0.5 1.5 2.5 0.05 0.1 0.3 2.675 1.005 3.14159 1e-7 1e16 123456.789 1e22 99.995 0.25 7.0".split()
+FORMATS = ["", " d", *"""5 <8 >8 ^9 *^9 08 + , _ x #x b o e .2e .1f .2f .3f 10.2f g .3g % .1% s .2 d 5d <5d =+6 c n #b ,.2f
+    012.3f""".split()]
+TEMPLATES = "%d %5d %05d %+d %x %o %s %r %a %.2f %8.3f %e %g %c %-6s| %%%s %.1s %i %#x".split()
+CHANGES = "upper lower title capitalize swapcase casefold strip lstrip rstrip expandtabs".split()
+QUESTIONS = "isdigit isalpha isalnum isupper islower isspace istitle isidentifier isdecimal isnumeric isascii isprintable".split()
+SORTINGS = ["", ", key=len", ", reverse=True", ", key=str.lower", ", key=len, reverse=True"]
 PREAMBLE = """out = []
 
 
@@ -27,6 +33,88 @@ def plain(value):
         return {key: plain(item) for key, item in value.items()}
     return repr(value)
 """
+# `$integer2` stands for an expression of that kind that goes so deep, `$<a|b>` for one of those texts.
+BLOCKS = ["""
+value = 0
+for item in $integers3:
+    if item % $<2|3|4|5> == 0:
+        $<continue|break>
+    value $<+=|-=|^=> item
+else:
+    value = [value, 'complete']
+""", """
+value = $integers2
+value[$<-3|-1|0|1|3>:$<-2|0|2|5>] = $integers1
+del value[$<0|-1|::2|1:>]
+""", """
+value = $table2
+value.setdefault($text1, $integer1)
+value[$text1] += 1
+""", """
+value, steps = abs($integer2) % 1000, 0
+while value > 1 and steps < 50:
+    value = value // 2 if value % 2 == 0 else 3 * value + 1
+    steps += 1
+value = [value, steps]
+""", """
+first, *middle, last = $integers2
+value = [last, middle, first]
+""", """
+first, *middle, last = $texts2
+value = {'first': first, 'middle': middle, 'last': last}
+""", """
+value = $integers2
+value.$<sort()|reverse()|append(1)|pop()|pop(0)|remove(3)|insert(1, 7)|extend(range(3))|clear()>
+""", """
+value = []
+numbers = iter($integers2)
+for one in numbers:
+    value.append((one, next(numbers, None)))
+""", """
+value = {}
+for word in $texts2:
+    value.setdefault(len(word), []).append(word)
+value = sorted(value.items())
+""", """
+value = []
+try:
+    value.append($anything2)
+    value.append($integer1 $<//|%> $<0|2|7>)
+except $<ZeroDivisionError|ArithmeticError|ValueError|(TypeError, LookupError)>:
+    value.append('caught')
+else:
+    value.append('else')
+finally:
+    value.append('finally')
+""", """
+def compute(a, b=$integer1, *rest, key=$text1):
+    return [a, b, list(rest), key]
+value = compute($<1|1, 2|*[1, 2, 3]|1, key=5|*range(4), key=None|b=1|>)
+""", """
+def produce(limit):
+    for number in range(limit):
+        if number == $<1|2|4>:
+            return
+        yield number * number
+value = list(produce($integer1 % 8))
+""", """
+text = $text2
+value = ''
+for index, ch in enumerate(text):
+    value += ch.upper() if index % 2 == $<0|1> else ch + '.'
+""", """
+match $anything2:
+    case int() | float() as found if found:
+        value = ['number', found]
+    case str() as found:
+        value = ['text', found]
+    case [first, *others]:
+        value = ['list', first, len(others)]
+    case {'a': found, **others}:
+        value = ['table', found, sorted(others)]
+    case _:
+        value = 'other'
+"""]
 
 
 class Writer:
@@ -114,7 +202,7 @@ class Writer:
         ], [
             lambda d: f"({self.text(d)} + {self.text(d)})",
             lambda d: f"({self.text(d)} * {self.count(d, 4)})",
-            lambda d: f"{self.text(d)}.{c.choice(['upper', 'lower', 'title', 'capitalize', 'swapcase', 'casefold', 'strip', 'lstrip', 'rstrip', 'expandtabs'])}()",
+            lambda d: f"{self.text(d)}.{c.choice(CHANGES)}()",
             lambda d: f"{self.text(d)}.{c.choice(['strip', 'lstrip', 'rstrip', 'removeprefix', 'removesuffix'])}({self.text(d)})",
             lambda d: f"{self.text(d)}.replace({self.text(d)}, {self.text(d)}, {c.randint(-1, 3)})",
             lambda d: f"{self.text(d)}.{c.choice(['center', 'ljust', 'rjust'])}({self.count(d, 15)}, {c.choice('*-. ')!r})",
@@ -153,7 +241,8 @@ class Writer:
         return self.chance.choice([self.integer, self.float])(depth)
 
     def anything(self, depth=DEPTH):
-        return self.chance.choice([self.integer, self.float, self.text, self.truth, self.integers, self.texts, self.table, self.odd])(depth)
+        kinds = [self.integer, self.float, self.text, self.truth, self.integers, self.texts, self.table, self.odd]
+        return self.chance.choice(kinds)(depth)
 
     def odd(self, depth):
         c = self.chance
@@ -186,7 +275,7 @@ class Writer:
             lambda d: f"(not {self.anything(d)})",
             lambda d: f"bool({self.anything(d)})",
             lambda d: f"{c.choice(['any', 'all'])}({self.integers(d)})",
-            lambda d: f"{self.text(d)}.{c.choice(['isdigit', 'isalpha', 'isalnum', 'isupper', 'islower', 'isspace', 'istitle', 'isidentifier', 'isdecimal', 'isnumeric', 'isascii', 'isprintable'])}()",
+            lambda d: f"{self.text(d)}.{c.choice(QUESTIONS)}()",
             lambda d: f"{self.text(d)}.{c.choice(['startswith', 'endswith'])}({self.text(d)})",
             lambda d: f"({self.anything(d)} is None)",
             lambda d: f"isinstance({self.anything(d)}, {c.choice(['int', 'float', 'str', 'bool', '(int, str)', 'list', 'dict'])})",
@@ -229,7 +318,7 @@ class Writer:
             lambda d: f"{self.text(d)}.splitlines({c.choice(['', 'True'])})",
             lambda d: f"list({self.text(d)})",
             lambda d: f"[{', '.join(self.text(d) for _ in range(c.randint(1, 3)))}]",
-            lambda d: f"sorted({self.texts(d)}{c.choice(['', ', key=len', ', reverse=True', ', key=str.lower', ', key=len, reverse=True'])})",
+            lambda d: f"sorted({self.texts(d)}{c.choice(SORTINGS)})",
             lambda d: f"[w.{c.choice(['upper', 'strip', 'title', 'swapcase'])}() for w in {self.texts(d)} if w]",
             lambda d: f"[str(x) for x in {self.integers(d)}]",
             lambda d: f"list({self.table(d)})",
@@ -256,40 +345,22 @@ class Writer:
 
     def block(self):
         """Statements that leave their value in `value`."""
-        c, write = self.chance, self
-        return c.choice([
-            lambda: ["value = 0", f"for item in {write.integers()}:", f"    if item % {c.randint(2, 5)} == 0:", f"        {c.choice(['continue', 'break'])}",
-                     f"    value {c.choice(['+=', '-=', '^='])} item", "else:", "    value = [value, 'complete']"],
-            lambda: [f"value = {write.integers(2)}", f"value[{c.randint(-3, 3)}:{c.randint(-2, 5)}] = {write.integers(1)}", f"del value[{c.choice(['0', '-1', '::2', '1:'])}]"],
-            lambda: [f"value = {write.table(2)}", f"value.setdefault({write.text(1)}, {write.integer(1)})", f"value[{write.text(1)}] += 1"],
-            lambda: [f"value, steps = abs({write.integer(2)}) % 1000, 0", "while value > 1 and steps < 50:", "    value = value // 2 if value % 2 == 0 else 3 * value + 1", "    steps += 1",
-                     "value = [value, steps]"],
-            lambda: [f"first, *middle, last = {c.choice([write.integers, write.texts])(2)}", "value = [last, middle, first]"],
-            lambda: [f"value = {write.integers(2)}", f"value.{c.choice(['sort()', 'reverse()', 'append(1)', 'pop()', 'pop(0)', 'remove(3)', 'insert(1, 7)', 'extend(range(3))', 'clear()'])}"],
-            lambda: ["value = []", f"numbers = iter({write.integers(2)})", "for one in numbers:", "    value.append((one, next(numbers, None)))"],
-            lambda: ["value = {}", f"for word in {write.texts(2)}:", "    value.setdefault(len(word), []).append(word)", "value = sorted(value.items())"],
-            lambda: ["value = []", "try:", f"    value.append({write.anything(2)})", f"    value.append({write.integer(1)} {c.choice(['//', '%'])} {c.choice(['0', write.small(2)])})",
-                     f"except {c.choice(['ZeroDivisionError', 'ArithmeticError', 'ValueError', '(TypeError, LookupError)'])}:", "    value.append('caught')", "else:", "    value.append('else')",
-                     "finally:", "    value.append('finally')"],
-            lambda: [f"def compute(a, b={write.integer(1)}, *rest, key={write.text(1)}):", "    return [a, b, list(rest), key]",
-                     f"value = compute({c.choice(['1', '1, 2', '*[1, 2, 3]', '1, key=5', '*range(4), key=None', 'b=1', ''])})"],
-            lambda: ["def produce(limit):", "    for number in range(limit):", f"        if number == {c.randint(1, 5)}:", "            return", "        yield number * number",
-                     f"value = list(produce({write.count(1, 8)}))"],
-            lambda: [f"text = {write.text(2)}", "value = ''", "for index, ch in enumerate(text):", f"    value += ch.upper() if index % 2 == {c.randint(0, 1)} else ch + '.'"],
-            lambda: [f"match {write.anything(2)}:", "    case int() | float() as found if found:", "        value = ['number', found]", "    case str() as found:", "        value = ['text', found]",
-                     "    case [first, *others]:", "        value = ['list', first, len(others)]", "    case {'a': found, **others}:", "        value = ['table', found, sorted(others)]", "    case _:", "        value = 'other'"],
-        ])()
+        def fill(match):
+            kind, depth, options = match.groups()
+            return self.chance.choice(options.split("|")) if options else getattr(self, kind)(int(depth))
+
+        return re.sub(r"\$(?:(\w+)(\d)|<(.*?)>)", fill, self.chance.choice(BLOCKS)).strip().split("\n")
 
     def attempt(self, lines):
         """Adds what the lines leave in `value`, or the name of what they raise."""
-        return ["try:", *(f"    {line}" for line in lines), "    out.append(value)", "except Exception as error:", "    out.append(type(error).__name__)"]
+        return ["try:", *(f"    {line}" for line in lines), "    out.append(value)",
+                "except Exception as error:", "    out.append(type(error).__name__)"]
 
     def program(self):
         c = self.chance
         lines = [PREAMBLE]
-        kinds = [("integer", self.integer), ("float", self.float), ("text", self.text), ("integers", self.integers), ("texts", self.texts), ("table", self.table)]
-        for letter, (kind, write) in zip("abcdef", kinds):
-            lines.append(f"{letter} = {write(0)}")
+        for letter, kind in zip("abcdef", ("integer", "float", "text", "integers", "texts", "table")):
+            lines.append(f"{letter} = {getattr(self, kind)(0)}")
             self.names.setdefault(kind, []).append(letter)
         for _ in range(c.randint(FEWEST, MOST)):
             lines += self.attempt(self.block() if c.random() < 0.25 else [f"value = {self.anything()}"])

@@ -52,8 +52,8 @@ def unfit(value):
         return next(filter(None, map(unfit, value)), None)
     if kind is dict:
         return next(filter(None, map(unfit, value.values())), None) if all(type(key) is str for key in value) else "a key"
-    if kind is float and not math.isfinite(value) or kind is str and not value.isascii() and value.encode("utf-8", "replace").decode() != value:
-        return repr(value)
+    if kind is float and not math.isfinite(value) or kind is str and value.encode("utf-8", "replace").decode() != value:
+        return ascii(value)
     return None if kind in (str, int, float, bool, type(None)) else kind.__name__
 
 if not isinstance(last, ast.Expr):
@@ -148,7 +148,8 @@ def faults(programs, is_python):
         elif ("error" in one) != name.startswith("raises-"):
             found.append(f"{name}: {one.get('error', 'no exception')}")
         if one != two:
-            found += [f"{name}: {key} is {one.get(key)!r}, then {two.get(key)!r}" for key in one | two if one.get(key) != two.get(key)]
+            keys = [key for key in one | two if one.get(key) != two.get(key)]
+            found += [f"{name}: {key} is {one.get(key)!r}, then {two.get(key)!r}" for key in keys]
     return found, printing, failing
 
 

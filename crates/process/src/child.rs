@@ -12,7 +12,7 @@ const KILL_WAIT: Duration = Duration::from_secs(2);
 /// A running process tree with pipes to its root. Dropping it kills the tree.
 pub struct Child {
     /// Writes to the program's stdin; drop it to close.
-    pub stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    pub stdin: Option<Box<dyn ChildInput>>,
     /// Reads the program's stdout.
     pub stdout: Option<Box<dyn AsyncRead + Send + Unpin>>,
     /// Reads the program's stderr.
@@ -23,11 +23,20 @@ pub struct Child {
     pub(crate) exit: Option<Exit>,
 }
 
+/// A pipe that a program reads.
+pub trait ChildInput: AsyncWrite + Send + Unpin {
+    /// Bytes that were written and that the program has not read, which can still be asked when it is gone; `None` where
+    /// the system does not tell.
+    fn unread(&self) -> Option<usize> {
+        None
+    }
+}
+
 /// A line of its own between a program and whoever started it: descriptors [`HostLine::READ`] and [`HostLine::WRITE`] of the
 /// program.
 pub struct HostLine {
     /// Writes to what the program reads.
-    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    pub input: Box<dyn ChildInput>,
     /// Reads what the program writes.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
 }

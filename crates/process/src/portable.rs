@@ -7,7 +7,7 @@ use std::{path::PathBuf, process::Stdio};
 
 use skillz_sandbox::SandboxKind;
 
-use crate::{Child, Command, Exit, LimitMethod, ProcessError, SandboxReport};
+use crate::{Child, ChildInput, Command, Exit, LimitMethod, ProcessError, SandboxReport};
 
 #[derive(Debug)]
 pub(crate) struct Backend {}
@@ -125,3 +125,5 @@ impl Drop for Tree {
         self.kill();
     }
 }
+
+impl ChildInput for tokio::process::ChildStdin {}

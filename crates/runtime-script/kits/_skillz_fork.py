@@ -17,12 +17,11 @@ import _skillz_random as randomness
 
 AHEAD = 2
 READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
-BEGUN = b'{"jsonrpc":"2.0","method":"begun"}\n'
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"execute"'
 # What a child's last line begins with.
 LAST = b"="
 # What only this process says to the server.
-RESERVED = ("begun", "execute", "failed", "inspected", "lost", "ready", "spent")
+RESERVED = ("execute", "failed", "inspected", "lost", "ready", "spent")
 CREATE_RULESET, RESTRICT_SELF = 444, 446
 SET_DUMPABLE, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 4, 36, 38
 MAKE_BLOCK_DEVICES, SIGNALS = 1 << 11, 1 << 1
@@ -178,7 +177,6 @@ class Parent:
             write_all(self._replies, READY)
             request = self._next_request()
             current = self._spares.pop(0) if self._spares else Child(self._child)
-            write_all(self._replies, BEGUN)
             current.send(request)
             answer = self._until_answered(current)
             if answer is None:

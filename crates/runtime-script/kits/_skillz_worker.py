@@ -182,7 +182,6 @@ class Caller:
                 line = lines()
             if not line:
                 os._exit(0)
-            fork.write_all(self.replies, fork.BEGUN)
             self.serve_one(line, lines, self.replies)
             skillz._attach(None, None)
             os.chdir(folder)

@@ -96,7 +96,6 @@ async function call(run, channel, request) {
   const params = request.params ?? {};
   running = request.id;
   attach(channel, params.context ?? {});
-  notify("begun", {});
   try {
     const value = await run(params.arguments ?? {});
     finish(request.id, `"result":${encode(value)}`);
@@ -149,7 +148,6 @@ function serveProgram() {
     if (request.method !== "execute") return;
     stream.unref();
     attach(channel, request.params.context ?? {});
-    notify("begun", {});
     const reply = (body) => writeAll(REPLIES, `{"jsonrpc":"2.0","id":1,${body}}\n`);
     const refuse = ({ message, ...data }) => reply(`"error":${JSON.stringify({ code: -32000, message, data })}`);
     runProgram(request.params.arguments, options.packages, (value) => {

@@ -2,7 +2,8 @@
 
 use std::{collections::VecDeque, io};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use skillz_process::ChildInput;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 /// How much is read at once; the size of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
@@ -86,7 +87,11 @@ impl Printed {
 
     /// Takes what was read.
     pub(crate) fn take(&mut self, reader: &mut LineReader) {
-        self.bytes.extend_from_slice(reader.take_all());
+        let part = reader.take_all();
+        if self.has_ended {
+            return;
+        }
+        self.bytes.extend_from_slice(part);
         while !self.has_ended {
             let rest = self.bytes.get(self.searched..).unwrap_or_default();
             let Some(position) = rest.windows(self.mark.len()).position(|window| window == self.mark) else {
@@ -116,14 +121,16 @@ impl Printed {
 
 /// Writes lines in order; what does not fit into the pipe waits here.
 pub(crate) struct LineWriter {
-    writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    writer: Option<Box<dyn ChildInput>>,
     pending: VecDeque<u8>,
     close_when_empty: bool,
+    /// The other side is gone; what it never read can still be counted.
+    is_broken: bool,
 }
 
 impl LineWriter {
-    pub(crate) fn new(writer: Option<Box<dyn AsyncWrite + Send + Unpin>>) -> Self {
-        Self { writer, pending: VecDeque::new(), close_when_empty: false }
+    pub(crate) fn new(writer: Option<Box<dyn ChildInput>>) -> Self {
+        Self { writer, pending: VecDeque::new(), close_when_empty: false, is_broken: false }
     }
 
     /// Queues bytes; they are dropped once the other side has closed the pipe.
@@ -133,9 +140,14 @@ impl LineWriter {
         }
     }
 
+    /// Bytes that the other side has not read, whether it is still there or not; `None` where nobody can tell.
+    pub(crate) fn unread(&self) -> Option<usize> {
+        Some(self.pending.len() + self.writer.as_ref()?.unread()?)
+    }
+
     /// Whether there is something to write.
     pub(crate) fn has_pending(&self) -> bool {
-        self.writer.is_some() && !self.pending.is_empty()
+        self.writer.is_some() && !self.is_broken && !self.pending.is_empty()
     }
 
     /// Closes the pipe once everything queued is written.
@@ -154,8 +166,7 @@ impl LineWriter {
             match writer.write(first).await {
                 Ok(count) => drop(self.pending.drain(..count)),
                 Err(error) => {
-                    self.writer = None;
-                    self.pending.clear();
+                    self.is_broken = true;
                     return Err(error);
                 }
             }
@@ -204,12 +215,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_reader_is_told_and_forgotten() {
-        let (writer, reader) = tokio::io::duplex(64);
+        let (writer, reader) = tokio::net::unix::pipe::pipe().unwrap();
         let mut writer = LineWriter::new(Some(Box::new(writer)));
-        writer.push(b"x\n");
+        writer.push(b"read\n");
+        writer.advance().await.unwrap();
+        assert_eq!(writer.unread(), Some(5));
+        let mut bytes = [0; 4];
+        reader.readable().await.unwrap();
+        assert_eq!(reader.try_read(&mut bytes).unwrap(), 4);
         drop(reader);
+        writer.push(b"x\n");
         assert!(writer.advance().await.is_err());
-        assert!(writer.writer.is_none());
+        assert_eq!(writer.unread(), Some(3), "what it never read can still be counted");
         writer.push(b"more");
         assert!(!writer.has_pending());
     }

@@ -30,6 +30,8 @@ pub(crate) enum Line<'a> {
 pub(crate) struct LineReader<R> {
     source: BufReader<R>,
     line: Vec<u8>,
+    /// How long the line is so far, with what was thrown away; `None` between lines.
+    length: Option<usize>,
     limit: usize,
 }
 
@@ -40,7 +42,7 @@ impl<R: Read> LineReader<R> {
     }
 
     fn with_limit(source: R, limit: usize) -> Self {
-        Self { source: BufReader::with_capacity(READ_SIZE, source), line: Vec::new(), limit }
+        Self { source: BufReader::with_capacity(READ_SIZE, source), line: Vec::new(), length: None, limit }
     }
 
     /// Waits for the next line that is not blank. A last line without a break counts.
@@ -57,18 +59,22 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Fills `line`; gives the true length of what was there, or `None` at the end.
+    /// Fills `line`; gives the true length of what was there, or `None` at the end. After an error such as `WouldBlock` it goes
+    /// on where it stopped.
     fn read_line(&mut self) -> io::Result<Option<usize>> {
-        self.line.clear();
-        self.line.shrink_to(KEPT_CAPACITY);
-        let mut length = 0;
+        if self.length.is_none() {
+            self.line.clear();
+            self.line.shrink_to(KEPT_CAPACITY);
+        }
         loop {
+            let mut length = self.length.unwrap_or(0);
             let buffer = match self.source.fill_buf() {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
             if buffer.is_empty() {
+                self.length = None;
                 return Ok((length > 0).then_some(length));
             }
             let end = buffer.iter().position(|byte| *byte == b'\n');
@@ -81,6 +87,7 @@ impl<R: Read> LineReader<R> {
             }
             let consumed = part.len() + usize::from(end.is_some());
             self.source.consume(consumed);
+            self.length = end.is_none().then_some(length);
             if end.is_some() {
                 return Ok(Some(length));
             }

@@ -1,14 +1,18 @@
-//! The outgoing side of a stream: one thread writes whole lines, so that messages never mix.
+//! The outgoing side of a stream: one thread writes whole lines, so that messages never mix. Where nothing waits and a short
+//! line fits into the pipe, whoever sends it writes it, which saves the way over the thread.
 //!
 //! Senders wait once too much is queued. The bound is in bytes and generous, because a client may well send
 //! thousands of lines before it reads the first answer.
 
 use std::{
     io::{self, Write},
-    sync::Arc,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::Duration,
 };
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
@@ -19,8 +23,17 @@ const QUEUE_KIB: usize = 16 << 10;
 /// How much is joined into one write, in bytes.
 const WRITE_SIZE: usize = 64 << 10;
 
+/// A pipe that can be written to takes this many bytes without blocking (`PIPE_BUF`, POSIX).
+const PIPE_BUFFER: usize = 4096;
+
+/// Where lines go.
+type Target = Arc<Mutex<Box<dyn Write + Send>>>;
+
 /// Lines on their way out.
 pub(crate) struct OutputQueue {
+    target: Target,
+    /// The target's descriptor, where it can be asked whether it has room.
+    descriptor: Option<BorrowedFd<'static>>,
     sender: mpsc::UnboundedSender<Queued>,
     room: Arc<Semaphore>,
     broken: watch::Receiver<bool>,
@@ -34,17 +47,36 @@ struct Queued {
 
 impl OutputQueue {
     /// Starts the writing thread.
-    pub(crate) fn start(target: impl Write + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(target: impl Write + Send + 'static, descriptor: Option<BorrowedFd<'static>>) -> io::Result<Self> {
+        let target: Target = Arc::new(Mutex::new(Box::new(target)));
+        let written = Arc::clone(&target);
         let (sender, receiver) = mpsc::unbounded_channel();
         let (broken_sender, broken) = watch::channel(false);
         let room = Arc::new(Semaphore::new(QUEUE_KIB));
         thread::Builder::new().name("mcp-output".to_owned()).spawn(move || {
-            if let Err(error) = write_lines(target, receiver) {
+            if let Err(error) = write_lines(&written, receiver) {
                 tracing::debug!(%error, "the client no longer reads");
             }
             broken_sender.send_replace(true);
         })?;
-        Ok(Self { sender, room, broken })
+        Ok(Self { target, descriptor, sender, room, broken })
+    }
+
+    /// Writes a line at once, if nothing else waits and it cannot block. `share` is the line's own part of the room.
+    fn write_now(&self, line: &mut Vec<u8>, share: &OwnedSemaphorePermit) -> bool {
+        let is_alone = || self.room.available_permits() + share.num_permits() == QUEUE_KIB;
+        let Some(descriptor) = self.descriptor.filter(|_| line.len() < PIPE_BUFFER && is_alone()) else { return false };
+        let Ok(mut target) = self.target.try_lock() else { return false };
+        if !is_ready(descriptor, PollFlags::OUT) {
+            return false;
+        }
+        line.push(b'\n');
+        if target.write_all(line).and_then(|()| target.flush()).is_ok() {
+            return true;
+        }
+        // The thread will find the same, and say so.
+        line.pop();
+        false
     }
 
     /// Waits until everything queued is written, at most for `patience`.
@@ -63,9 +95,12 @@ impl OutputQueue {
 
 impl Output for OutputQueue {
     /// Queues one line, its break not included, and waits while the queue is full.
-    async fn send(&self, line: Vec<u8>) -> Result<(), OutputClosed> {
+    async fn send(&self, mut line: Vec<u8>) -> Result<(), OutputClosed> {
         let kib = ((line.len() >> 10) + 1).min(QUEUE_KIB) as u32;
         let share = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| OutputClosed)?;
+        if self.write_now(&mut line, &share) {
+            return Ok(());
+        }
         self.sender.send(Queued { line, share }).map_err(|_| OutputClosed)
     }
 
@@ -77,7 +112,13 @@ impl Output for OutputQueue {
     }
 }
 
-fn write_lines(mut target: impl Write, mut receiver: mpsc::UnboundedReceiver<Queued>) -> io::Result<()> {
+/// Whether a descriptor can be read from, or written to, without waiting.
+pub(crate) fn is_ready(descriptor: impl AsFd, flags: PollFlags) -> bool {
+    let mut asked = [PollFd::new(&descriptor, flags)];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|count| count > 0)
+}
+
+fn write_lines(target: &Mutex<Box<dyn Write + Send>>, mut receiver: mpsc::UnboundedReceiver<Queued>) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some(first) = receiver.blocking_recv() {
         let mut shares = Vec::new();
@@ -90,8 +131,11 @@ fn write_lines(mut target: impl Write, mut receiver: mpsc::UnboundedReceiver<Que
                 next = receiver.try_recv().ok();
             }
         }
-        target.write_all(&buffer)?;
-        target.flush()?;
+        {
+            let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
+            target.write_all(&buffer)?;
+            target.flush()?;
+        }
         buffer.clear();
         buffer.shrink_to(WRITE_SIZE);
         drop(shares);

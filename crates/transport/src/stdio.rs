@@ -1,24 +1,38 @@
 //! One MCP session over a pair of byte streams: stdin and stdout of a server that a client started.
 //!
-//! A thread reads and decodes lines, a thread writes them; between them the service loop runs the handler.
+//! Lines are read where the runtime waits, or by a thread where it cannot wait for them; what does not fit into the pipe at once
+//! is written by a thread. Between them the service loop runs the handler.
 
 use std::{
     io::{self, Read, Write},
-    sync::Arc,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Arc, LazyLock},
     thread,
     time::Duration,
 };
 
-use rmcp::{ServerHandler, model::ErrorData};
+use rmcp::{
+    ServerHandler,
+    model::{ClientJsonRpcMessage, ErrorData},
+};
+use rustix::event::PollFlags;
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    sync::mpsc,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    connection::{Connection, Incoming, incoming, serve, take_line},
+    connection::{Connection, Incoming, OutputClosed, incoming, serve, take_line},
     decode::Refusal,
     lines::{LINE_LENGTH, Line, LineReader},
-    output::OutputQueue,
+    output::{OutputQueue, is_ready},
     shutdown::termination,
 };
+
+/// The handles that lend their descriptors for as long as the process lives.
+static STDIN: LazyLock<io::Stdin> = LazyLock::new(io::stdin);
+static STDOUT: LazyLock<io::Stdout> = LazyLock::new(io::stdout);
 
 /// How long the last lines may take to be written.
 const FLUSH_PATIENCE: Duration = Duration::from_millis(500);
@@ -40,9 +54,65 @@ pub async fn serve_stdio<H: ServerHandler + Clone>(handler: H) -> Result<(), Std
         signalled.cancel();
     });
     // Unlocked handles: a lock would be held by the threads for ever, and nothing else may print anyway.
-    let served = serve_pipes(handler, io::stdin(), io::stdout(), stop).await;
+    let served = serve_standard_streams(handler, stop).await;
     signals.abort();
     served
+}
+
+async fn serve_standard_streams<H: ServerHandler + Clone>(handler: H, stop: CancellationToken) -> Result<(), StdioError> {
+    let output = OutputQueue::start(io::stdout(), Some(STDOUT.as_fd())).map_err(StdioError::Thread)?;
+    let connection = Arc::new(Connection::new(output));
+    #[expect(unsafe_code, reason = "the descriptor is borrowed for ever, which the type cannot say")]
+    // SAFETY: stdin stays open for as long as the process lives, and nothing else is put in its place.
+    let followed = unsafe { AsyncFd::register_with_interest(STDIN.as_fd(), Interest::READABLE) };
+    let incoming = match followed {
+        Ok(input) => follow(input, Arc::clone(&connection)),
+        // A file, for example, which is always ready.
+        Err(_) => read_messages(io::stdin(), Arc::clone(&connection)).map_err(StdioError::Thread)?,
+    };
+    serve(handler, Arc::clone(&connection), incoming, stop).await;
+    connection.output.flushed(FLUSH_PATIENCE).await;
+    Ok(())
+}
+
+/// Reads messages where the runtime waits for them, which saves the way over a thread. The descriptor's flags stay as they
+/// are, since others may share it: it is read from only when something is there.
+fn follow(input: AsyncFd<BorrowedFd<'static>>, connection: Arc<Connection<OutputQueue>>) -> Incoming {
+    let (sender, receiver) = incoming();
+    tokio::spawn(async move {
+        let _ended = connection.ended.clone().drop_guard();
+        let mut lines = LineReader::new(WhenReady(STDIN.as_fd()));
+        loop {
+            let taken = match lines.next_line() {
+                Ok(Line::End) => return,
+                Ok(line) => take(line, &connection, &sender).await,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let Ok(mut ready) = input.readable().await else { return };
+                    if !is_ready(STDIN.as_fd(), PollFlags::IN) {
+                        ready.clear_ready();
+                    }
+                    Ok(())
+                }
+                Err(error) => return tracing::debug!(%error, "stdin broke"),
+            };
+            if taken.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Reads what is there, and says `WouldBlock` where nothing is.
+struct WhenReady(BorrowedFd<'static>);
+
+impl Read for WhenReady {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !is_ready(self.0, PollFlags::IN) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(rustix::io::read(self.0, buffer)?)
+    }
 }
 
 /// Serves one session over any pair of streams, until `reader` ends, `writer` breaks, or `stop` is cancelled.
@@ -53,12 +123,27 @@ pub async fn serve_pipes<H: ServerHandler + Clone>(
     writer: impl Write + Send + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let output = OutputQueue::start(writer).map_err(StdioError::Thread)?;
+    let output = OutputQueue::start(writer, None).map_err(StdioError::Thread)?;
     let connection = Arc::new(Connection::new(output));
     let incoming = read_messages(reader, Arc::clone(&connection)).map_err(StdioError::Thread)?;
     serve(handler, Arc::clone(&connection), incoming, stop).await;
     connection.output.flushed(FLUSH_PATIENCE).await;
     Ok(())
+}
+
+async fn take(
+    line: Line<'_>,
+    connection: &Connection<OutputQueue>,
+    sender: &mpsc::Sender<ClientJsonRpcMessage>,
+) -> Result<(), OutputClosed> {
+    match line {
+        Line::Text(line) => take_line(line, connection, sender).await,
+        Line::TooLong { length } => {
+            let message = format!("The message has {length} bytes; at most {LINE_LENGTH} are read");
+            connection.refuse(Refusal { id: None, error: ErrorData::invalid_request(message, None) }).await
+        }
+        Line::End => Ok(()),
+    }
 }
 
 /// Starts the thread that reads.
@@ -70,12 +155,8 @@ fn read_messages(reader: impl Read + Send + 'static, connection: Arc<Connection<
         let mut lines = LineReader::new(reader);
         loop {
             let taken = match lines.next_line() {
-                Ok(Line::Text(line)) => runtime.block_on(take_line(line, &connection, &sender)),
-                Ok(Line::TooLong { length }) => {
-                    let message = format!("The message has {length} bytes; at most {LINE_LENGTH} are read");
-                    runtime.block_on(connection.refuse(Refusal { id: None, error: ErrorData::invalid_request(message, None) }))
-                }
                 Ok(Line::End) => return,
+                Ok(line) => runtime.block_on(take(line, &connection, &sender)),
                 Err(error) => return tracing::debug!(%error, "stdin broke"),
             };
             if taken.is_err() {

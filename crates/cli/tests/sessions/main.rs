@@ -27,6 +27,7 @@ mod names;
 mod notices;
 mod old_tools;
 mod processes;
+mod programs;
 mod sharing;
 mod start;
 mod stdin;

@@ -128,7 +128,6 @@ async fn awaited_calls_give_the_same_values() {
                 ("import asyncio\nd = {t: shout(text=t) for t in 'ab'}\nr = await asyncio.gather(*d.values())\ndict(zip(d, r))", json!({"a": "A", "b": "B"})),
                 ("return await shout(text='a')", json!("A")),
                 ("await call('shout', {'text': 'a'})", json!("A")),
-                ("n = (await word_count(text='a b'))['words']\nn + word_count(text='c')['words']", json!(3)),
             ],
         )
         .await;

@@ -73,7 +73,7 @@ pub(crate) async fn run(
         log: LogForwarder::new(host),
         error_tail: Tail::default(),
         output_left: call.limits.max_output_bytes,
-        has_begun: false,
+        request_length: 0,
         printed,
         worker,
     };
@@ -83,6 +83,7 @@ pub(crate) async fn run(
     }
     run.worker.is_ready = false;
     let line = execute_line(call, &run.worker.folder);
+    run.request_length = line.len();
     run.worker.requests.push(&line);
     let end = run.until_reply(expired.as_mut()).await;
     run.finish(end).await
@@ -106,8 +107,8 @@ struct Run<'a> {
     log: LogForwarder,
     error_tail: Tail,
     output_left: u64,
-    /// Whether the worker has said that it runs the call.
-    has_begun: bool,
+    /// How long the request is, in bytes.
+    request_length: usize,
     /// What a program prints.
     printed: Option<&'a mut Printed>,
 }
@@ -207,7 +208,6 @@ impl Run<'_> {
             match message::parse(line) {
                 // What a native library or a child process printed past the redirection.
                 Line::Text => self.log.line(line),
-                Line::Notification { method, .. } if method == "begun" => self.has_begun = true,
                 Line::Notification { method, params } if method == "lost" => {
                     let status = params.get("status").and_then(Value::as_i64).unwrap_or_default();
                     return Some(End::ChildLost(status as i32));
@@ -235,7 +235,9 @@ impl Run<'_> {
                 (self.outcome(reply.result), reusable)
             }
             // It died with the request in its pipe: nothing of it has been done.
-            End::Lost(_) if !self.has_begun => return CallEnd::NotBegun,
+            End::Lost(_) if self.worker.requests.unread().is_some_and(|unread| unread >= self.request_length) => {
+                return CallEnd::NotBegun;
+            }
             End::Lost(exit) => {
                 self.drain_errors();
                 (Err(self.with_tail(failure::ended(name, exit, limits))), false)

@@ -251,7 +251,7 @@ mod tests {
             "{}",
             stripped.text
         );
-        assert!(stripped.text.contains("return f(a.x)") && !stripped.positions.is_empty(), "{}", stripped.text);
+        assert!(stripped.text.contains("return (f(a.x))") && !stripped.positions.is_empty(), "{}", stripped.text);
         assert!(prepared(Language::JavaScript, "const a: number = 1").is_err());
     }
 

@@ -146,8 +146,8 @@ mod tests {
         for (object, expected) in [
             (MontyObject::Tuple(vec![MontyObject::Int(1), text("a")]), json!([1, "a"])),
             (MontyObject::Float(f64::INFINITY), json!(null)),
-            (MontyObject::Bytes(b"ab".to_vec()), json!("ab")),
-            (MontyObject::Bytes(vec![255]), json!("b'\\xff'")),
+            (MontyObject::Bytes(b"ab".to_vec()), json!("YWI=")),
+            (MontyObject::Bytes(vec![255]), json!("/w==")),
             (
                 MontyObject::dict(vec![(MontyObject::Int(1), MontyObject::None), (MontyObject::Bool(true), text("t"))]),
                 json!({"1": null, "true": "t"}),
