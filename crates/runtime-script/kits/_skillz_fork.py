@@ -188,7 +188,7 @@ class Parent:
             self._end(current.pid)
             current.close()
             self._end_strays()
-            leftovers.empty_folder()
+            leftovers.empty_folder(self._caller.options["folder"])
             if is_confined and (before is None or leftovers.temporary_state() != before or leftovers.shares_memory()):
                 # They go with the sandbox: the server starts a new worker.
                 os._exit(0)

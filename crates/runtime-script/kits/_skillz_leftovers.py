@@ -49,9 +49,9 @@ def shares_memory():
     return False
 
 
-def empty_folder():
-    """Takes files away that a call left in its working folder."""
-    names = os.listdir(".")
+def empty_folder(folder):
+    """Takes files away that a call left in its private folder."""
+    names = os.listdir(folder)
     if not names:
         return
     import shutil
@@ -62,7 +62,7 @@ def empty_folder():
             os.chmod(path, 0o700)
         function(path)
 
-    for name in names:
+    for name in (os.path.join(folder, name) for name in names):
         try:
             if os.path.isdir(name) and not os.path.islink(name):
                 shutil.rmtree(name, onerror=retry)

@@ -185,7 +185,7 @@ class Caller:
             self.serve_one(line, lines, self.replies)
             skillz._attach(None, None)
             os.chdir(folder)
-            leftovers.empty_folder()
+            leftovers.empty_folder(self.options["folder"])
 
 
 class Programs(Caller):

@@ -24,7 +24,8 @@ const options = JSON.parse(process.argv[2]);
 const isForPrograms = options.mode === "program";
 const [REQUESTS, its] = isForPrograms ? process.env.SKILLZ_HOST_FD.split(",").map(Number) : [3, 4];
 const REPLIES = isNode ? its : fs.openSync(`${descriptors}4`, "w");
-const folder = process.cwd();
+const start = process.cwd();
+const { folder } = options;
 const { Channel, writeAll, toJson } = skillz[Symbol.for("skillz.parts")];
 const attach = skillz[Symbol.for("skillz.attach")];
 const send = (message) => writeAll(REPLIES, JSON.stringify(message) + "\n");
@@ -67,7 +68,7 @@ function encode(value) {
 }
 
 function emptyFolder() {
-  process.chdir(folder);
+  process.chdir(start);
   for (const name of fs.readdirSync(folder)) fs.rmSync(path.join(folder, name), { recursive: true, force: true });
 }
 

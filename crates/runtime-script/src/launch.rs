@@ -84,9 +84,12 @@ impl Site<'_> {
         let mut command = self.command(call, folder)?;
         command.limits.max_processes = command.limits.max_processes.map(|most| most.saturating_add(WORKER_PROCESSES));
         let isolation = call.tool.manifest.isolation;
+        if let Some(root) = working_root(call)? {
+            command.directory = root;
+        }
         let packages = self.environment.map(|environment| environment.directory.join("node_modules"));
         let options = json!({
-            "entry": self.entry(), "mode": mode, "isolation": isolation, "is_confined": self.is_confined, "packages": packages,
+            "entry": self.entry(), "folder": folder.path(), "mode": mode, "isolation": isolation, "is_confined": self.is_confined, "packages": packages,
         });
         let options = OsString::from(options.to_string());
         self.add_interpreter_arguments(&mut command);

@@ -91,10 +91,9 @@ fn check_start(manifest: &Manifest, protocol: Protocol) -> Result<(), ToolError>
     if let Some(argv) = &manifest.argv {
         argv::check(name, argv)?;
     }
-    let only_of_programs = [("argv", manifest.argv.is_some()), ("working_directory", manifest.working_directory.is_some())];
-    if let Some((field, _)) = only_of_programs.into_iter().find(|(_, given)| *given && protocol == Protocol::Function) {
-        return Err(ToolError::invalid(format!("`{name}` is a function, which has no `{field}`"))
-            .with_hint(format!("Leave `{field}` out, or pass `protocol: \"json\"` to have the file run as a program")));
+    if manifest.argv.is_some() && protocol == Protocol::Function {
+        return Err(ToolError::invalid(format!("`{name}` is a function, which has no `argv`"))
+            .with_hint("Leave `argv` out, or pass `protocol: \"json\"` to have the file run as a program"));
     }
     match manifest.working_directory.as_deref() {
         None => Ok(()),
@@ -211,7 +210,9 @@ async fn inspect(
 ) -> Result<Inspection, ToolError> {
     // Each registration has a stage of its own: sources in the staging folder change under the same name.
     let hash = format!("draft {:?}", std::time::SystemTime::now());
-    let tool = Tool::new(name(manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), hash);
+    // Without its permissions it cannot start in a root.
+    let manifest = Manifest { working_directory: None, ..manifest.clone() };
+    let tool = Tool::new(name(&manifest)?, Version::FIRST, directory.to_path_buf(), manifest.clone(), hash);
     let Place { environment, stage, .. } = runtime.place(plan, &tool, host).await?;
     let (installed, staged) = (environment.as_ref(), stage.as_ref());
     let site = Site { plan, kit: &runtime.kit, environment: installed, stage: staged, is_confined: runtime.is_confined() };

@@ -34,6 +34,8 @@ pub(crate) struct WorkerKey {
     memory_bytes: u64,
     max_processes: u32,
     environment: Option<String>,
+    /// Where it starts, where that is not its own folder.
+    root: Option<std::path::PathBuf>,
 }
 
 impl WorkerKey {
@@ -46,6 +48,7 @@ impl WorkerKey {
             memory_bytes: call.limits.memory_bytes,
             max_processes: call.limits.max_processes,
             environment,
+            root: call.tool.manifest.working_directory.is_some().then(|| call.context.roots.first().cloned()).flatten(),
         }
     }
 

@@ -81,20 +81,33 @@ async fn shell_scripts_of_other_systems_run() {
 }
 
 #[tokio::test]
-async fn programs_start_in_the_first_root_where_they_ask_for_it() {
+async fn scripts_start_in_the_first_root_where_they_ask_for_it() {
     let bench = Bench::with(skillz_runtime_script::ScriptBounds::default(), SandboxKind::Auto);
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("json.py"), "raise SystemExit('taken from the root')").unwrap();
     fs::write(root.path().join("data.txt"), "here").unwrap();
-    let mut starts = script("starts", "python3", "import json\nprint(open('data.txt').read())");
-    starts.manifest.working_directory = Some("$ROOT".into());
-    starts.manifest.permissions.fs = vec![FolderPermission { path: "$ROOT".into(), mode: FolderMode::Ro }];
-    let tool = bench.register(starts).await;
-    let mut call = bench.call(&tool, json!({}));
-    call.context.roots = vec![root.path().to_path_buf()];
-    call.grants.folders = vec![FolderGrant { path: root.path().to_path_buf(), mode: FolderMode::Ro }];
-    let host = Arc::new(FakeHost::default());
-    assert_eq!(value(bench.runtime.call(call, host).await), json!("here\n"));
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("data.txt"), "there").unwrap();
+    for (name, interpreter, code) in [
+        ("starts", "python3", "import json\nprint(open('data.txt').read(), end='')"),
+        ("python", "python3", "import json\ndef run():\n    open('made.txt', 'w').write('x')\n    return open('data.txt').read()"),
+        ("node", "node", "import fs from 'node:fs'; export function run() { fs.writeFileSync('made.txt', 'x'); return fs.readFileSync('data.txt', 'utf8') }"),
+    ] {
+        let mut starts = script(name, interpreter, code);
+        starts.manifest.working_directory = Some("$ROOT".into());
+        starts.manifest.permissions.fs = vec![FolderPermission { path: "$ROOT".into(), mode: FolderMode::Rw }];
+        let tool = bench.register(starts).await;
+        for (root, expected) in [(&root, "here"), (&root, "here"), (&other, "there")] {
+            let mut call = bench.call(&tool, json!({}));
+            call.context.roots = vec![root.path().to_path_buf()];
+            call.grants.folders = vec![FolderGrant { path: root.path().to_path_buf(), mode: FolderMode::Rw }];
+            let host = Arc::new(FakeHost::default());
+            assert_eq!(value(bench.runtime.call(call, host).await), json!(expected), "{name}");
+            assert!(root.path().join("data.txt").exists(), "{name}: what lies in a root is not the worker's to clean up");
+            assert_eq!(root.path().join("made.txt").exists(), name != "starts", "{name}");
+            let _ = fs::remove_file(root.path().join("made.txt"));
+        }
+    }
     let mut without = script("without", "python3", "print(1)");
     without.manifest.working_directory = Some("$ROOT".into());
     assert!(bench.prepare(without).await.unwrap_err().text().contains("$ROOT"));
