@@ -54,7 +54,7 @@ impl Installer<'_> {
         drop(child.stdin.take());
         let stdout = child.stdout.take();
         let stderr = child.stderr.take();
-        let read = async |stream: Option<Box<dyn tokio::io::AsyncRead + Send + Unpin>>| match stream {
+        let read = async |stream: Option<Box<dyn skillz_process::ChildOutput>>| match stream {
             Some(stream) => drain(stream, Keep::Tail(OUTPUT_LENGTH), None).await.map(|drained| drained.bytes).unwrap_or_default(),
             None => Vec::new(),
         };

@@ -166,7 +166,7 @@ impl Git<'_> {
         let mut child = started.map_err(|error| ToolError::new(ErrorKind::Unavailable, format!("git did not start: {error}")))?;
         drop(child.stdin.take());
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let read = async |stream: Option<Box<dyn tokio::io::AsyncRead + Send + Unpin>>| match stream {
+        let read = async |stream: Option<Box<dyn skillz_process::ChildOutput>>| match stream {
             Some(stream) => drain(stream, Keep::Tail(OUTPUT), None).await.map(|drained| drained.bytes).unwrap_or_default(),
             None => Vec::new(),
         };

@@ -14,9 +14,9 @@ pub struct Child {
     /// Writes to the program's stdin; drop it to close.
     pub stdin: Option<Box<dyn ChildInput>>,
     /// Reads the program's stdout.
-    pub stdout: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    pub stdout: Option<Box<dyn ChildOutput>>,
     /// Reads the program's stderr.
-    pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    pub stderr: Option<Box<dyn ChildOutput>>,
     /// The line beside the standard streams, for programs started with [`crate::Launcher::spawn_with_host`].
     pub host: Option<HostLine>,
     pub(crate) tree: backend::Tree,
@@ -32,13 +32,21 @@ pub trait ChildInput: AsyncWrite + Send + Unpin {
     }
 }
 
+/// A pipe that a program writes.
+pub trait ChildOutput: AsyncRead + Send + Unpin {
+    /// Bytes that the program has written and that nobody has read yet; `None` where the system does not tell.
+    fn waiting(&self) -> Option<usize> {
+        None
+    }
+}
+
 /// A line of its own between a program and whoever started it: descriptors [`HostLine::READ`] and [`HostLine::WRITE`] of the
 /// program.
 pub struct HostLine {
     /// Writes to what the program reads.
     pub input: Box<dyn ChildInput>,
     /// Reads what the program writes.
-    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    pub output: Box<dyn ChildOutput>,
 }
 
 impl HostLine {

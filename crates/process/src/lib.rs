@@ -32,7 +32,7 @@ use linux as backend;
 #[cfg(not(target_os = "linux"))]
 use portable as backend;
 
-pub use child::{Child, ChildInput, Exit, HostLine};
+pub use child::{Child, ChildInput, ChildOutput, Exit, HostLine};
 pub use command::{Command, ProcessLimits};
 pub use drain::{Drained, Keep, OutputBudget, OutputExceeded, drain};
 pub use error::ProcessError;

@@ -7,7 +7,7 @@ use std::{path::PathBuf, process::Stdio};
 
 use skillz_sandbox::SandboxKind;
 
-use crate::{Child, ChildInput, Command, Exit, LimitMethod, ProcessError, SandboxReport};
+use crate::{Child, ChildInput, ChildOutput, Command, Exit, LimitMethod, ProcessError, SandboxReport};
 
 #[derive(Debug)]
 pub(crate) struct Backend {}
@@ -127,3 +127,7 @@ impl Drop for Tree {
 }
 
 impl ChildInput for tokio::process::ChildStdin {}
+
+impl ChildOutput for tokio::process::ChildStdout {}
+
+impl ChildOutput for tokio::process::ChildStderr {}

@@ -90,9 +90,12 @@ pub(crate) enum FromWorker {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PreparedProgram {
     pub(crate) text: String,
-    /// Imports, to stand in front of the text on its first line (JavaScript).
+    /// Imports, to stand in front of the text on its first line.
     #[serde(default)]
     pub(crate) header: String,
+    /// Whether it has forms that only a module may have: imports of any kind, and `import.meta`.
+    #[serde(default)]
+    pub(crate) is_module: bool,
     /// The line of the original for each line of the text, counted from 1; empty where they are the same.
     #[serde(default)]
     pub(crate) lines: Vec<u32>,

@@ -57,10 +57,11 @@ pub(crate) async fn run(
 fn arguments(code: &str, prepared: Option<PreparedProgram>, names: &Names) -> Map<String, Value> {
     let mut arguments = match prepared {
         None => Map::from_iter([("code".to_owned(), json!(code))]),
-        Some(PreparedProgram { text, header, lines }) => Map::from_iter([
+        Some(PreparedProgram { text, header, lines, is_module }) => Map::from_iter([
             ("code".to_owned(), json!(text)),
             ("header".to_owned(), json!(header)),
             ("lines".to_owned(), json!(lines)),
+            ("is_module".to_owned(), json!(is_module)),
             ("source".to_owned(), json!(code)),
         ]),
     };

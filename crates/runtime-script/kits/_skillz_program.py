@@ -18,7 +18,7 @@ import traceback
 import types
 
 # What programs import most; loaded ahead, so that none of them pays for it.
-import collections, csv, dataclasses, datetime, decimal, functools, io, itertools, json, math, pathlib, random, re, statistics, string, subprocess
+import collections, csv, dataclasses, datetime, decimal, functools, io, itertools, json, logging, math, pathlib, random, re, statistics, string, subprocess
 import tempfile, textwrap, time, typing, urllib.parse
 
 import _skillz_failure as failures
@@ -311,6 +311,16 @@ def run(source, tools):
     concurrent.futures.wait(list(Answer.under_way))
     atexit._run_exitfuncs()
     return value
+
+
+def warm_up():
+    """Touches what a program touches, so that a fork has its own copies of those pages before its turn."""
+    names = {}
+    exec(compile_program("a = [str(1)]\n[len(b) for b in a]"), names)
+    types.ModuleType("__main__").__dict__.update(tool=tool("a", "a", ["b"]))
+    is_awaited(sys._getframe())
+    concurrent.futures.wait([])
+    logging.shutdown([])
 
 
 def describe(error):

@@ -148,14 +148,10 @@ class Caller:
                 stream.flush()
             except Exception:
                 pass
-        self._end()
         write(b'{"jsonrpc":"2.0","id":1,%s}\n' % body if last is None else last + body + b"\n")
 
     def _failure(self, error):
         return failure(error, self.entry)
-
-    def _end(self):
-        """What is left to do before the answer goes out."""
 
     def _run(self, arguments):
         value = self._binder.call(arguments)
@@ -200,21 +196,18 @@ class Programs(Caller):
         _skillz_program.adapt_asyncio()
         sys.path[:] = [""] + [place for place in sys.path if os.path.abspath(place or ".") != HERE]
         sys.argv = [_skillz_program.FILE]
-        self._printed, self._mark = os.dup(1), b""
+
+    def warm_up(self):
+        super().warm_up()
+        self._program.warm_up()
 
     def _run(self, arguments):
-        # Between two marks lies what the program printed, whoever of its processes did.
-        self._mark = arguments["mark"].encode()
-        os.write(self._printed, self._mark)
         return self._program.run(arguments["code"], arguments["tools"])
 
     def _failure(self, error):
         if isinstance(error, values.NoJson):
             return {"message": "The program's result cannot be given back: %s" % error, "kind": "NoJson"}
         return self._program.describe(error)
-
-    def _end(self):
-        fork.write_all(self._printed, self._mark)
 
 
 def signature_only(entry):

@@ -2,10 +2,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import vm from "node:vm";
 import skillz from "./skillz.cjs";
-
-const { writeAll } = skillz[Symbol.for("skillz.parts")];
-const exit = process.exit.bind(process);
 
 const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
@@ -47,24 +45,37 @@ function describe(error, { file, lines, source }) {
   return { message: [first + place, ...rest].join("\n"), kind: isError ? error.name : typeof error, traceback: frames.slice(0, 12).map((frame) => frame.text).join("\n") };
 }
 
-// Runs a program. `finish` and `fail` are called once, when nothing of it is left to do: node says so itself.
-export function runProgram(given, packages, finish, fail) {
-  const { mark, header, code, tools } = given;
-  writeAll(1, mark);
-  // The folder that the program sees is empty: its module and its packages lie above it.
+// Makes ready what does not depend on the program. The folder that it sees is empty: its module and its packages lie above.
+export function prepare(packages) {
   const above = process.cwd();
   const folder = path.join(above, "work");
   fs.mkdirSync(folder);
   if (packages) fs.symlinkSync(packages, path.join(above, "node_modules"));
-  const module = path.join(above, "program.mjs");
-  fs.writeFileSync(module, `${header}export default () => ${code}`);
   process.chdir(folder);
   process.env.HOME = process.env.TMPDIR = folder;
-
   skillz.SkillzError.prototype.name = "ToolError";
   define("ToolError", skillz.SkillzError);
   define("call", call);
-  for (const [identifier, [name, parameters]] of Object.entries(tools)) {
+  // The first use of each costs more than most programs do.
+  compile("(async () => {})()", "/warm-up")();
+  callTool.toString();
+}
+
+const compile = (code, filename) =>
+  vm.runInThisContext(`(function () { "use strict"; return () => ${code}\n})`, { filename }).call(undefined);
+
+// A program that imports is a module in a file; any other is compiled where it stands.
+async function load({ header, code, is_module: isModule }, file) {
+  if (!isModule) return compile(code, file);
+  fs.writeFileSync(file, `${header}export default () => ${code}`);
+  return (await import(pathToFileURL(file).href)).default;
+}
+
+// Runs a program. `finish` or `fail` is called once, when nothing of it is left to do: node says so itself. Then the process
+// waits for its end, which whoever got the answer brings about.
+export function runProgram(given, finish, fail) {
+  const file = path.join(path.dirname(process.cwd()), "program.mjs");
+  for (const [identifier, [name, parameters]] of Object.entries(given.tools)) {
     define(identifier, (...values) => callTool(name, parameters, values));
   }
   const program = { file: "/program.mjs", lines: given.lines, source: given.source.split("\n") };
@@ -75,10 +86,9 @@ export function runProgram(given, packages, finish, fail) {
   };
   const end = () => {
     process.removeAllListeners("exit");
-    writeAll(1, mark);
     if (state.failure) fail(state.failure);
     else finish(state.value);
-    exit(0);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   };
   process.on("uncaughtException", failed);
   process.on("unhandledRejection", failed);
@@ -92,7 +102,7 @@ export function runProgram(given, packages, finish, fail) {
     end();
   });
   const run = async () => {
-    const { default: main } = await import(pathToFileURL(module).href);
+    const main = await load(given, file);
     const value = await main();
     // Calls that were not awaited are awaited in the result.
     state ??= { value: (Array.isArray(value) ? await Promise.all(value) : value) ?? null };

@@ -14,7 +14,7 @@ import net from "node:net";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { isMainThread } from "node:worker_threads";
-import { runProgram } from "./execute.mjs";
+import { prepare, runProgram } from "./execute.mjs";
 import skillz from "./skillz.cjs";
 
 // Deno and bun know only descriptors that they opened themselves.
@@ -151,7 +151,7 @@ function serveProgram() {
     attach(channel, request.params.context ?? {});
     const reply = (body) => writeAll(REPLIES, `{"jsonrpc":"2.0","id":1,${body}}\n`);
     const refuse = ({ message, ...data }) => reply(`"error":${JSON.stringify({ code: -32000, message, data })}`);
-    runProgram(request.params.arguments, options.packages, (value) => {
+    runProgram(request.params.arguments, (value) => {
       let text;
       try {
         text = encode(value);
@@ -174,6 +174,7 @@ async function main() {
     delete process.env.SKILLZ_HOST_FD;
     globalThis.require ??= createRequire(path.join(folder, "program.mjs"));
     process.argv.splice(1, 2, path.join(folder, "program.mjs"));
+    prepare(options.packages);
     serveProgram();
     return;
   }

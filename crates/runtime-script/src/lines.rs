@@ -2,15 +2,15 @@
 
 use std::{collections::VecDeque, io};
 
-use skillz_process::ChildInput;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use skillz_process::{ChildInput, ChildOutput};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// How much is read at once; the size of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 
 /// Reads lines of any length.
 pub(crate) struct LineReader {
-    reader: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    reader: Option<Box<dyn ChildOutput>>,
     buffer: Vec<u8>,
     /// Bytes before this one hold no line break.
     searched: usize,
@@ -19,7 +19,7 @@ pub(crate) struct LineReader {
 }
 
 impl LineReader {
-    pub(crate) fn new(reader: Option<Box<dyn AsyncRead + Send + Unpin>>) -> Self {
+    pub(crate) fn new(reader: Option<Box<dyn ChildOutput>>) -> Self {
         Self { reader, buffer: Vec::new(), searched: 0, start: 0 }
     }
 
@@ -45,6 +45,15 @@ impl LineReader {
         0
     }
 
+    /// Reads whatever lies in the pipe, and nothing that comes later; gives how many bytes that were.
+    pub(crate) async fn fill_with_what_is_there(&mut self) -> usize {
+        let mut count = 0;
+        while self.reader.as_ref().and_then(|reader| reader.waiting()).is_some_and(|waiting| waiting > 0) {
+            count += self.fill().await;
+        }
+        count
+    }
+
     /// All that has been read and not given out.
     pub(crate) fn take_all(&mut self) -> &[u8] {
         let start = std::mem::replace(&mut self.start, self.buffer.len());
@@ -66,56 +75,6 @@ impl LineReader {
         let start = std::mem::replace(&mut self.start, end);
         self.searched = end;
         self.buffer.get(start..end)
-    }
-}
-
-/// What a program prints between two marks, which its kit writes before and after it: what came before, or comes later, is
-/// of another call.
-pub(crate) struct Printed {
-    mark: Vec<u8>,
-    bytes: Vec<u8>,
-    /// Bytes before this one hold no mark.
-    searched: usize,
-    has_begun: bool,
-    has_ended: bool,
-}
-
-impl Printed {
-    pub(crate) fn between(mark: &str) -> Self {
-        Self { mark: mark.as_bytes().to_vec(), bytes: Vec::new(), searched: 0, has_begun: false, has_ended: false }
-    }
-
-    /// Takes what was read.
-    pub(crate) fn take(&mut self, reader: &mut LineReader) {
-        let part = reader.take_all();
-        if self.has_ended {
-            return;
-        }
-        self.bytes.extend_from_slice(part);
-        while !self.has_ended {
-            let rest = self.bytes.get(self.searched..).unwrap_or_default();
-            let Some(position) = rest.windows(self.mark.len()).position(|window| window == self.mark) else {
-                self.searched = self.bytes.len().saturating_sub(self.mark.len() - 1).max(self.searched);
-                return;
-            };
-            if self.has_begun {
-                self.bytes.truncate(self.searched + position);
-                self.has_ended = true;
-            } else {
-                self.bytes.drain(..self.searched + position + self.mark.len());
-                self.searched = 0;
-                self.has_begun = true;
-            }
-        }
-    }
-
-    /// Whether the second mark has come.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended
-    }
-
-    pub(crate) fn into_text(self) -> String {
-        if self.has_begun { String::from_utf8_lossy(&self.bytes).into_owned() } else { String::new() }
     }
 }
 
@@ -184,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_come_whole_whatever_the_pieces() {
-        let (mut writer, reader) = tokio::io::duplex(3);
+        let (mut writer, reader) = tokio::net::unix::pipe::pipe().unwrap();
         let sent = tokio::spawn(async move { writer.write_all("a\n\nlonger line \u{fc}\nrest".as_bytes()).await });
         let mut reader = LineReader::new(Some(Box::new(reader)));
         let mut lines = Vec::new();
@@ -196,21 +155,6 @@ mod tests {
         }
         sent.await.unwrap().unwrap();
         assert_eq!(lines, ["a\n", "\n", "longer line \u{fc}\n", "rest"]);
-    }
-
-    #[tokio::test]
-    async fn only_what_is_between_the_marks_counts_whatever_the_pieces() {
-        for size in [1, 3, 7, 64] {
-            let (mut writer, reader) = tokio::io::duplex(size);
-            tokio::spawn(async move { writer.write_all(b"late of another<#>a<b\n<#<#>later").await });
-            let mut reader = LineReader::new(Some(Box::new(reader)));
-            let mut printed = Printed::between("<#>");
-            while reader.fill().await > 0 {
-                printed.take(&mut reader);
-            }
-            assert!(printed.has_ended());
-            assert_eq!(printed.into_text(), "a<b\n<#");
-        }
     }
 
     #[tokio::test]

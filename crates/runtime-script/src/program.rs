@@ -4,7 +4,6 @@
 use std::{
     collections::HashSet,
     fs,
-    hash::{BuildHasher, RandomState},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -19,7 +18,6 @@ use skillz_tool::{
 use crate::{
     install,
     launch::{Mode, Site},
-    lines::Printed,
     plan::Plan,
     prepare,
     runtime::{Place, ScriptRuntime, cannot_write},
@@ -138,23 +136,14 @@ impl ScriptRuntime {
 
     /// Runs a program to its end; its requests go to `host`. Dropping the future ends it with all that it started.
     pub async fn run_program(&self, program: Program, host: Arc<dyn Host>) -> ProgramEnd {
-        let random = || RandomState::new().hash_one(std::process::id());
-        let mark = format!("<{:016x}{:016x}>", random(), random());
-        let mut printed = Printed::between(&mark);
-        let outcome = self.run_marked(program, host, mark, &mut printed).await;
-        ProgramEnd { printed: printed.into_text(), outcome }
+        let mut printed = Vec::new();
+        let outcome = self.run_printing(program, host, &mut printed).await;
+        ProgramEnd { printed: String::from_utf8_lossy(&printed).into_owned(), outcome }
     }
 
-    async fn run_marked(
-        &self,
-        program: Program,
-        host: Arc<dyn Host>,
-        mark: String,
-        printed: &mut Printed,
-    ) -> Result<Value, ToolError> {
-        let Program { language, mut arguments, dependencies, mut limits, clock, grants, context } = program;
+    async fn run_printing(&self, program: Program, host: Arc<dyn Host>, printed: &mut Vec<u8>) -> Result<Value, ToolError> {
+        let Program { language, arguments, dependencies, mut limits, clock, grants, context } = program;
         self.check_programs(language).await?;
-        arguments.insert("mark".to_owned(), mark.into());
         limits.memory_bytes = limits.memory_bytes.saturating_add(INTERPRETER_MEMORY);
         limits.max_processes = MOST_PROCESSES;
         let tool = Arc::new(self.programs.tool(language, &dependencies)?);

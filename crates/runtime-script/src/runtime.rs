@@ -16,7 +16,6 @@ use crate::{
     kit::Kit,
     language::Language,
     launch::{Mode, Site},
-    lines::Printed,
     plan::{Plan, Plans},
     prepare, process_script,
     program::Programs,
@@ -135,7 +134,7 @@ impl ScriptRuntime {
         call: &ToolCall,
         host: Arc<dyn Host>,
         mode: Mode,
-        mut printed: Option<&mut Printed>,
+        mut printed: Option<&mut Vec<u8>>,
     ) -> Result<ToolOutcome, ToolError> {
         // Node cannot be forked: a call of its own means a process of its own.
         let language = site.plan.decision.language;
@@ -157,14 +156,18 @@ impl ScriptRuntime {
                     vacancy.fill(Worker::start(&self.settings.launcher, name, command, folder, is_for_programs).await?)
                 }
             };
-            if is_for_programs && is_alone {
+            let Some(worker) = loan.worker() else { continue };
+            // The next one is started when this one is done with its program, unless there is already one to wait for.
+            let is_late = is_for_programs && is_alone && !worker.has_become_ready();
+            if is_late {
                 self.make_ready(pool, &key, site, call);
             }
-            let Some(worker) = loan.worker() else { continue };
             match worker::run(worker, call, language, Arc::clone(&host), printed.as_deref_mut()).await {
                 CallEnd::Over { outcome, reusable } => {
                     if reusable && !is_alone {
                         loan.put_back();
+                    } else if is_for_programs && is_alone && !is_late {
+                        self.make_ready(pool, &key, site, call);
                     }
                     return outcome;
                 }

@@ -20,7 +20,7 @@ use tokio::net::unix::pipe;
 
 pub(crate) use self::tree::Tree;
 use self::{connection::Connection, tree::Started};
-use crate::{Child, ChildInput, Command, HostLine, ProcessError, wire};
+use crate::{Child, ChildInput, ChildOutput, Command, HostLine, ProcessError, wire};
 
 /// How long [`Backend::close`] waits. The helper needs a moment only, if nobody holds a tree any more.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
@@ -169,6 +169,12 @@ fn confines(sandbox: SandboxKind) -> Result<bool, ProcessError> {
 
 impl ChildInput for pipe::Sender {
     fn unread(&self) -> Option<usize> {
+        usize::try_from(rustix::io::ioctl_fionread(self).ok()?).ok()
+    }
+}
+
+impl ChildOutput for pipe::Receiver {
+    fn waiting(&self) -> Option<usize> {
         usize::try_from(rustix::io::ioctl_fionread(self).ok()?).ok()
     }
 }

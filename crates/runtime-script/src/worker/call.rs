@@ -15,7 +15,6 @@ use crate::{
     failure,
     language::Language,
     launch::execute_line,
-    lines::Printed,
     log::{LogForwarder, Tail},
     message::{self, Line, Reply, ReplyError},
     process_script::expiry,
@@ -23,9 +22,6 @@ use crate::{
 
 /// How long requests that nobody waits for may go on after the reply.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// How long what a program printed before it was ended is waited for: it lies in the pipe.
-const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// How long a worker that has served a call may take until it is ready for the next. One that was stopped never is.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -65,7 +61,7 @@ pub(crate) async fn run(
     call: &ToolCall,
     language: Language,
     host: Arc<dyn Host>,
-    printed: Option<&mut Printed>,
+    printed: Option<&mut Vec<u8>>,
 ) -> CallEnd {
     let mut run = Run {
         call,
@@ -82,6 +78,9 @@ pub(crate) async fn run(
         return end;
     }
     run.worker.is_ready = false;
+    // Whatever the last call's processes still printed.
+    run.worker.output.fill_with_what_is_there().await;
+    run.worker.output.take_all();
     let line = execute_line(call, &run.worker.folder);
     run.request_length = line.len();
     run.worker.requests.push(&line);
@@ -110,7 +109,7 @@ struct Run<'a> {
     /// How long the request is, in bytes.
     request_length: usize,
     /// What a program prints.
-    printed: Option<&'a mut Printed>,
+    printed: Option<&'a mut Vec<u8>>,
 }
 
 impl Run<'_> {
@@ -226,7 +225,9 @@ impl Run<'_> {
     async fn finish(mut self, end: End) -> CallEnd {
         let name = self.call.tool.name.as_str();
         let limits = &self.call.limits;
-        self.finish_printing(&end).await;
+        // The kit flushes before it replies, so that all of it is in the pipe by now.
+        let count = self.worker.output.fill_with_what_is_there().await;
+        let end = if self.take_printed(count) { end } else { End::TooMuchOutput };
         let (outcome, reusable) = match end {
             End::Replied(reply) => {
                 self.finish_requests().await;
@@ -293,23 +294,9 @@ impl Run<'_> {
         }
     }
 
-    /// Reads on until the program's kit has marked the end of what was printed, or until there is nothing more to read.
-    async fn finish_printing(&mut self, end: &End) {
-        let deadline = Instant::now() + if matches!(end, End::Replied(_)) { GRACE } else { LAST_WORDS };
-        while self.printed.as_ref().is_some_and(|printed| !printed.has_ended()) {
-            tokio::select! {
-                count @ 1.. = self.worker.output.fill() => {
-                    if !self.take_printed(count) { return }
-                }
-                () = sleep_until(deadline) => return,
-                else => return,
-            }
-        }
-    }
-
     fn take_printed(&mut self, count: usize) -> bool {
         if let Some(printed) = &mut self.printed {
-            printed.take(&mut self.worker.output);
+            printed.extend_from_slice(self.worker.output.take_all());
         }
         self.spend(count)
     }

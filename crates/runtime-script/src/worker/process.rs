@@ -10,6 +10,7 @@ use crate::{
     failure,
     folder::WorkingFolder,
     lines::{LineReader, LineWriter},
+    message::{self, Line},
 };
 
 /// A running worker. Dropping it ends its whole tree, and then its folder.
@@ -58,6 +59,17 @@ impl Worker {
             child,
             folder,
         })
+    }
+
+    /// Whether it waits for a request, so far as it has said so. Does not wait.
+    pub(crate) fn has_become_ready(&mut self) -> bool {
+        while !self.is_ready && self.replies.fill().now_or_never().is_some_and(|count| count > 0) {
+            while let Some(line) = self.replies.take_line() {
+                self.is_ready |= matches!(message::parse(line), Line::Notification { method, .. } if method == "ready");
+            }
+        }
+        self.has_loaded |= self.is_ready;
+        self.is_ready
     }
 
     /// Whether one of its processes was killed for memory since this was last asked.

@@ -90,8 +90,16 @@ async fn scripts_start_in_the_first_root_where_they_ask_for_it() {
     fs::write(other.path().join("data.txt"), "there").unwrap();
     for (name, interpreter, code) in [
         ("starts", "python3", "import json\nprint(open('data.txt').read(), end='')"),
-        ("python", "python3", "import json\ndef run():\n    open('made.txt', 'w').write('x')\n    return open('data.txt').read()"),
-        ("node", "node", "import fs from 'node:fs'; export function run() { fs.writeFileSync('made.txt', 'x'); return fs.readFileSync('data.txt', 'utf8') }"),
+        (
+            "python",
+            "python3",
+            "import json\ndef run():\n    open('made.txt', 'w').write('x')\n    return open('data.txt').read()",
+        ),
+        (
+            "node",
+            "node",
+            "import fs from 'node:fs'; export function run() { fs.writeFileSync('made.txt', 'x'); return fs.readFileSync('data.txt', 'utf8') }",
+        ),
     ] {
         let mut starts = script(name, interpreter, code);
         starts.manifest.working_directory = Some("$ROOT".into());

@@ -9,7 +9,7 @@ use std::{
 use skillz_process::{Command, Drained, Exit, Keep, Launcher, ProcessLimits, drain};
 use skillz_sandbox::Policy;
 use skillz_tool::{ErrorKind, ToolError};
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 /// Bytes kept of a compiler's output. A message is a few kB; hundreds of them are of no use to anybody.
 const KEPT: usize = 8 << 20;
@@ -112,12 +112,12 @@ pub(crate) async fn run(launcher: &Launcher, run: Run<'_>) -> Result<Ran, ToolEr
     Ok(Ran { exit, stdout, stderr })
 }
 
-async fn keep(reader: Option<Box<dyn AsyncRead + Send + Unpin>>) -> Vec<u8> {
+async fn keep(reader: Option<Box<dyn skillz_process::ChildOutput>>) -> Vec<u8> {
     let Some(reader) = reader else { return Vec::new() };
     drain(reader, Keep::Head(KEPT), None).await.map_or_else(|_| Vec::new(), |Drained { bytes, .. }| bytes)
 }
 
-async fn lines(reader: Option<Box<dyn AsyncRead + Send + Unpin>>, on_line: Option<&(dyn Fn(&str) + Send + Sync)>) -> Vec<u8> {
+async fn lines(reader: Option<Box<dyn skillz_process::ChildOutput>>, on_line: Option<&(dyn Fn(&str) + Send + Sync)>) -> Vec<u8> {
     let Some(on_line) = on_line else { return keep(reader).await };
     let Some(reader) = reader else { return Vec::new() };
     let mut reader = BufReader::new(reader);

@@ -50,7 +50,8 @@ pub(crate) fn run(program: &Program, link: &mut Link) -> Outcome {
 pub(crate) fn prepare_only(program: &Program) -> Outcome {
     match prepare::prepare(program, prepare::Target::Process) {
         Ok(prepared) => {
-            Outcome::Prepared(PreparedProgram { lines: prepared.lines(), text: prepared.text, header: prepared.header })
+            let (lines, is_module) = (prepared.lines(), prepared.is_module);
+            Outcome::Prepared(PreparedProgram { lines, is_module, text: prepared.text, header: prepared.header })
         }
         Err(failure) => Outcome::Failed(failure),
     }

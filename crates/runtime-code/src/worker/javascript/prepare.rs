@@ -34,6 +34,8 @@ pub(crate) struct Prepared {
     pub(crate) text: String,
     /// Its imports, for a process.
     pub(crate) header: String,
+    /// Whether it has forms that only a module may have.
+    pub(crate) is_module: bool,
     /// What the program needs and the embedded interpreter lacks.
     pub(crate) unsupported: Option<String>,
     /// Where lines and columns of the text come from, both counted from 0; empty where every line is its own.
@@ -77,6 +79,8 @@ pub(crate) fn prepare(program: &Program, target: Target) -> Result<Prepared, Fai
         let offset = fault.labels.first().map(|label| label.offset() as usize);
         return Err(syntax_failure(source, &fault.message, offset));
     }
+    let record = &parsed.module_record;
+    let is_module = !(record.requested_modules.is_empty() && record.dynamic_imports.is_empty() && record.import_metas.is_empty());
     let mut body = Body { source, edits: Edits::default(), header: String::new(), imported: Vec::new() };
     body.change(&parsed.program);
     let missing = |module: &String| format!("the embedded interpreter has no modules, and the program imports `{module}`");
@@ -84,7 +88,7 @@ pub(crate) fn prepare(program: &Program, target: Target) -> Result<Prepared, Fai
     let header = std::mem::take(&mut body.header);
     let text = format!("(async () => {{{}\n}})()", body.edits.apply(source));
     let header = if target == Target::Process { header } else { String::new() };
-    Ok(Prepared { text, header, unsupported, positions })
+    Ok(Prepared { text, header, is_module, unsupported, positions })
 }
 
 /// The changes that make a module the body of a function.
