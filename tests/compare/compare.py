@@ -107,7 +107,7 @@ def all_at_once(skillz, count):
     bare = []
     for _ in range(7):
         start = time.perf_counter()
-        for process in [subprocess.Popen(["python3", "-c", "0"]) for _ in range(count)]:
+        for process in [subprocess.Popen([sys.executable, "-c", "0"]) for _ in range(count)]:
             process.wait()
         bare.append((time.perf_counter() - start) * 1000)
     return statistics.median(ours), statistics.median(bare)
@@ -163,7 +163,7 @@ def main():
         table.row("WASM tool, beside a ping", call(skillz, "copy", {"n": 1}), (skillz, "ping", {}), added=0.1)
         table.row("JavaScript function, beside server-everything's `echo`", call(skillz, "echo_text", {"message": "a"}),
                   call(everything, "echo", {"message": "a"}))
-        bare_python, bare_node = (Bare(), "python3", None), (Bare(), "node", None)
+        bare_python, bare_node = (Bare(), sys.executable, None), (Bare(), "node", None)
         python, node = (skillz, "tools/call", a_program("python", PYTHON)), (skillz, "tools/call", a_program("javascript", NODE))
         table.row("Python program with three calls, beside a bare python3", python, bare_python, within=5)
         table.row("the same, programs 200 ms apart", python, bare_python, pause=0.2, within=3)

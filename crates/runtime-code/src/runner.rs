@@ -26,8 +26,8 @@ use crate::{
 const MOST_OUTPUT: u64 = 4 << 20;
 
 /// Hint of a failure that a real interpreter might not have.
-const ELSEWHERE: &str = "An embedded interpreter ran it, which lacks parts of the language and of its library; \
-    `runtime: \"process\"` runs it in a real one, where the machine has it";
+const ELSEWHERE: &str = "The embedded interpreter lacks parts of the language and of its library; \
+    `runtime: \"process\"` runs programs in a real one, where the machine has it";
 
 /// Runs programs. Cheap to make; the first run starts the first worker.
 pub struct CodeRunner {

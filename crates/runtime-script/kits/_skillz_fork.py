@@ -16,6 +16,8 @@ import _skillz_leftovers as leftovers
 import _skillz_random as randomness
 
 AHEAD = 2
+# Seconds without a request after which the second child is forked.
+LULL = 0.001
 READY = b'{"jsonrpc":"2.0","method":"ready"}\n'
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"execute"'
 # What a child's last line begins with.
@@ -201,11 +203,20 @@ class Parent:
             if line is not None and line.startswith(REQUEST):
                 return line
             if line is None:
-                is_idle = not select.select([self._requests.descriptor], [], [], 0)[0]
+                # One that is there will do for a while: whoever got the last answer may want the processor first.
+                pause = LULL if self._spares and len(self._spares) < AHEAD else 0
+                is_idle = not select.select([self._requests.descriptor], [], [], pause)[0]
                 if is_idle and len(self._spares) < AHEAD:
                     self._spares.append(Child(self._child))
+                    self._rehearse()
                 else:
                     self._wait([], [])
+
+    def _rehearse(self):
+        """Touches what passing messages on touches: a fork leaves each page to be copied at its next change."""
+        may_be_passed_on(b'{"jsonrpc":"2.0","id":"1-1","method":"tools/call","params":{"a":[1]}}\n')
+        has_ended(self._spares[0].pid)
+        select.select([self._requests.descriptor, self._woken], [], [], 0)
 
     def _wait(self, others, writable):
         """Waits for something to read or write; reads what the server sent."""

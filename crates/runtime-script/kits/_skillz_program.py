@@ -317,8 +317,11 @@ def warm_up():
     """Touches what a program touches, so that a fork has its own copies of those pages before its turn."""
     names = {}
     exec(compile_program("a = [str(1)]\n[len(b) for b in a]"), names)
+    answer = b'{"jsonrpc":"2.0","id":"%d-1","result":{"output":{"a":[1]}}}\n' % os.getpid()
+    skillz._attach(skillz._Channel(lambda: answer, lambda line: None), {})
     types.ModuleType("__main__").__dict__.update(tool=tool("a", "a", ["b"]))
-    is_awaited(sys._getframe())
+    tool("a", "a", ["b"])(b=1)
+    skillz._attach(None, None)
     concurrent.futures.wait([])
     logging.shutdown([])
 

@@ -89,7 +89,7 @@ fn no_call_is_made_twice_or_left_out() {
         let calls = answer["structuredContent"]["calls"].as_array();
         listed += calls.unwrap_or_else(|| panic!("{code:?}: {answer}")).len();
     }
-    let keys = server.value("memory", json!({"action": "list", "tool": "counted"}));
+    let keys = server.value("memory", json!({"action": "list", "tool_name": "counted"}));
     assert_eq!(keys["keys"].as_array().map(Vec::len), Some(listed), "{keys}");
 }
 

@@ -76,3 +76,35 @@ async fn javascript_has_the_language_only() {
         )
         .await;
 }
+
+/// What limits a worker's system calls cannot be had: nothing runs.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_worker_that_cannot_confine_itself_does_not_run() {
+    use std::os::unix::fs::PermissionsExt;
+    // A filter of three instructions refuses `seccomp`, and the worker is started behind it.
+    let number = if cfg!(target_arch = "x86_64") { 317 } else { 277 };
+    let refusing = format!(
+        "import ctypes, os, struct, sys\n\
+         code = struct.pack('=' + 'HBBI' * 4, 0x20, 0, 0, 0, 0x15, 0, 1, {number}, 0x06, 0, 0, 0x00050001, 0x06, 0, 0, 0x7fff0000)\n\
+         buffer = ctypes.create_string_buffer(code)\n\
+         class Program(ctypes.Structure):\n    _fields_ = [('length', ctypes.c_ushort), ('filter', ctypes.c_void_p)]\n\
+         program = Program(4, ctypes.addressof(buffer))\n\
+         libc = ctypes.CDLL(None)\n\
+         assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0\n\
+         os.execv(sys.argv[1], sys.argv[1:])\n"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let (script, starter) = (folder.path().join("refusing.py"), folder.path().join("starter"));
+    let binary = std::env::current_exe().expect("this binary");
+    std::fs::write(&script, refusing).expect("written");
+    let text = format!("#!/bin/sh\nexec /usr/bin/env -i /usr/bin/python3 {} {} \"$@\"\n", script.display(), binary.display());
+    std::fs::write(&starter, text).expect("written");
+    std::fs::set_permissions(&starter, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let bench = Bench::with_worker(starter);
+    for language in [Language::Python, Language::JavaScript] {
+        let failure = bench.run_with("1", &Options { language, ..Options::default() }).await.expect_err("unconfined");
+        assert_eq!(failure.error.kind, skillz_tool::ErrorKind::Unavailable);
+        assert!(failure.error.text().contains("system calls could not be limited"), "{}", failure.error);
+    }
+}

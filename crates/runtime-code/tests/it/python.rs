@@ -359,7 +359,7 @@ async fn what_the_embedded_interpreter_lacks_is_an_error_that_says_so() {
         let failure = bench.python(code).await.expect_err(code);
         let text = failure.error.text();
         assert!(
-            text.contains("`runtime: \"process\"` runs it in a real one") || text.contains("no form as JSON"),
+            text.contains("`runtime: \"process\"` runs programs in a real one") || text.contains("no form as JSON"),
             "{code}\n{text}"
         );
     }

@@ -53,13 +53,13 @@ impl Default for Options {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        Self::confined_by(SandboxKind::Auto)
+        Self::with_worker(std::env::current_exe().expect("this binary"))
     }
 
-    pub(crate) fn confined_by(sandbox: SandboxKind) -> Self {
+    /// With another program in the place of the workers of embedded interpreters.
+    pub(crate) fn with_worker(program: PathBuf) -> Self {
         let scratch = tempfile::tempdir().expect("a folder");
-        let program = std::env::current_exe().expect("this binary");
-        let launcher = Launcher::new(program.clone(), sandbox);
+        let launcher = Launcher::new(std::env::current_exe().expect("this binary"), SandboxKind::Auto);
         let settings = CodeSettings { scripts: scripts(&launcher, scratch.path()), launcher, program, workers: 4 };
         Self { runner: CodeRunner::new(settings), host: Arc::new(TestHost::default()), _scratch: scratch }
     }
