@@ -10,7 +10,12 @@ mod limits;
 mod link;
 mod python;
 
-use std::{io, process, sync::mpsc, thread};
+use std::{
+    io::{self, Write},
+    process,
+    sync::mpsc,
+    thread,
+};
 
 use crate::{
     message::{self, Failure, FromWorker, PreparedProgram, Program, ToWorker},
@@ -73,7 +78,7 @@ fn work() {
     limits::watch_memory();
     if let Err(error) = limits::confine() {
         // What cannot be confined does not run.
-        eprintln!("{UNCONFINED}: {error}");
+        let _ = writeln!(io::stderr(), "{UNCONFINED}: {error}");
         process::exit(1);
     }
     if interpreter.is_err() {
