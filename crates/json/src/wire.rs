@@ -67,23 +67,25 @@ pub fn refusal(members: &ForeignMap<String, Foreign>) -> Option<&str> {
     members.get(MARK.as_str())?.as_str()
 }
 
-/// A written message with numbers in place of the strings that stand for them.
+/// A written message with numbers in place of the strings that stand for them. In the middle of a text, such as a library's
+/// message about a value that it was not given as it wants it, they lose their mark, and quotes around them.
 pub fn unmarked(message: Vec<u8>) -> Vec<u8> {
-    let quoted = format!("\"{}", *MARK);
+    let mark = MARK.as_bytes();
     let mut rest = message.as_slice();
     let mut unmarked = Vec::new();
-    let mut has_marks = false;
-    while let Some(start) = memmem::find(rest, quoted.as_bytes()) {
+    while let Some(start) = memmem::find(rest, mark) {
         let (before, marked) = rest.split_at(start);
-        let number = marked.get(quoted.len()..).unwrap_or_default();
-        // A number has no escapes, so that the next quote ends the string.
-        let end = memchr::memchr(b'"', number).unwrap_or(number.len());
-        has_marks = true;
-        unmarked.extend_from_slice(before);
-        unmarked.extend_from_slice(number.get(..end).unwrap_or_default());
-        rest = number.get(end + 1..).unwrap_or_default();
+        let quote: &[u8] = [b"\\\"".as_slice(), b"\""].into_iter().find(|quote| before.ends_with(quote)).unwrap_or_default();
+        unmarked.extend_from_slice(before.strip_suffix(quote).unwrap_or(before));
+        rest = marked.get(mark.len()..).unwrap_or_default();
+        // A number has no escapes, so that the next quote ends it.
+        if let Some(end) = memmem::find(rest, quote).filter(|_| !quote.is_empty()) {
+            let (number, after) = rest.split_at(end);
+            unmarked.extend_from_slice(number);
+            rest = after.get(quote.len()..).unwrap_or_default();
+        }
     }
-    if !has_marks {
+    if rest.len() == message.len() {
         return message;
     }
     unmarked.extend_from_slice(rest);
@@ -101,6 +103,18 @@ mod tests {
         assert_eq!(foreign["plain"], serde_json::json!([1, 2.5, "a\"\\\u{1}é"]));
         assert_eq!(String::from_utf8(unmarked(foreign.to_string().into_bytes())).expect("is text"), text);
         assert_eq!(leave(foreign).to_string(), text);
-        assert_eq!(unmarked(enter(Value::Number(Number::of_text("1e5"))).to_string().into_bytes()), b"1e5");
+        let number = || enter(Value::Number(Number::of_text("1e5")));
+        assert_eq!(unmarked(number().to_string().into_bytes()), b"1e5");
+        for (text, expected) in [
+            (format!("string {}, expected", number()), r#"{"message":"string 1e5, expected"}"#),
+            (format!("`{}`", number().as_str().expect("marked")), r#"{"message":"`1e5`"}"#),
+            (format!("{:?}", number().to_string()), r#"{"message":"\"1e5\\\""}"#),
+        ] {
+            let written = unmarked(serde_json::json!({"message": text}).to_string().into_bytes());
+            assert!(serde_json::from_slice::<Foreign>(&written).is_ok(), "{}", String::from_utf8_lossy(&written));
+            if !text.contains('\\') {
+                assert_eq!(String::from_utf8_lossy(&written), expected);
+            }
+        }
     }
 }
