@@ -1,13 +1,14 @@
 """Times warm calls over stdio: each server as a process of its own, the same raw client, turn by turn."""
 
-import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from piped import Piped  # noqa: E402
 
 ROUNDS = 400
 # The first calls of each are not counted.
@@ -25,39 +26,19 @@ NODE = "[await copy({n: 0}), await copy({n: 1}), await copy({n: 2})]"
 ECHO = Path(__file__).resolve().parents[2] / "crates" / "cli" / "tests" / "sessions" / "echo.wat"
 
 
-class Server:
-    """An MCP server on pipes, and the one call to be timed."""
-
-    def __init__(self, command, environment=None):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        env=os.environ | (environment or {}))
-        self.number = 0
-        self.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                                    "clientInfo": {"name": "compare", "version": "1"}})
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def send(self, message):
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
+class Server(Piped):
+    """A server whose calls must work, and are timed."""
 
     def request(self, method, params):
-        self.number += 1
-        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
-        while True:
-            message = json.loads(self.process.stdout.readline())
-            if message.get("id") == self.number and "method" not in message:
-                if "error" in message or message["result"].get("isError"):
-                    sys.exit(f"{method}: {message}")
-                return message["result"]
+        message = super().request(method, params)
+        if "error" in message or message["result"].get("isError"):
+            sys.exit(f"{method}: {message}")
+        return message["result"]
 
     def time(self, method, params):
         start = time.perf_counter()
         self.request(method, params)
         return (time.perf_counter() - start) * 1000
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def call(server, name, arguments):
@@ -94,15 +75,9 @@ def all_at_once(skillz, count):
     ours = []
     for _ in range(7):
         start = time.perf_counter()
-        first = skillz.number + 1
-        for _ in range(count):
-            skillz.number += 1
-            skillz.send({"jsonrpc": "2.0", "id": skillz.number, "method": "tools/call", "params": a_program("python", PYTHON)})
-        open_ones = set(range(first, skillz.number + 1))
-        while open_ones:
-            message = json.loads(skillz.process.stdout.readline())
-            if message.get("id") in open_ones and "method" not in message:
-                open_ones.remove(message["id"])
+        under_way = {skillz.send("tools/call", a_program("python", PYTHON)) for _ in range(count)}
+        while under_way:
+            under_way.remove(skillz.answer(under_way)["id"])
         ours.append((time.perf_counter() - start) * 1000)
     bare = []
     for _ in range(7):

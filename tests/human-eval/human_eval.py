@@ -2,47 +2,18 @@
 
 import gzip
 import json
-import os
-import subprocess
 import sys
 import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from piped import Piped  # noqa: E402
 
 PROBLEMS = 164
 # A problem takes milliseconds; this is for a busy machine.
 TIMEOUT_SECONDS = 60
 # What everybody relies on. `embedded` alone may refuse a program.
 MUST_PASS = {"auto", "process"}
-
-
-class Server:
-    """An MCP server on pipes."""
-
-    def __init__(self, binary, home):
-        self.process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        env=os.environ | {"SKILLZ_HOME": home})
-        self.number = 0
-        self.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                                    "clientInfo": {"name": "human-eval", "version": "1"}})
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def send(self, message):
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def request(self, method, params):
-        self.number += 1
-        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
-        while True:
-            line = self.process.stdout.readline()
-            if not line:
-                sys.exit(f"{method}: the server ended")
-            message = json.loads(line)
-            if message.get("id") == self.number and "method" not in message:
-                return message
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def program(problem):
@@ -68,7 +39,7 @@ def main():
         problems = [json.loads(line) for line in file]
     broken = []
     with tempfile.TemporaryDirectory(prefix="skillz-human-eval-") as home:
-        server = Server(binary, home)
+        server = Piped([binary], {"SKILLZ_HOME": home})
         for runtime in runtimes:
             failed = []
             for problem in problems:

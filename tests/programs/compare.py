@@ -7,40 +7,15 @@ the wording of what is around an exception may differ.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from piped import Piped  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
-
-
-class Server:
-    """The binary on pipes, with an empty home."""
-
-    def __init__(self, binary, home):
-        self.process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        env=os.environ | {"SKILLZ_HOME": home})
-        self.number = 0
-        self.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                                    "clientInfo": {"name": "compare", "version": "1"}})
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def send(self, message):
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def request(self, method, params):
-        self.number += 1
-        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
-        while True:
-            message = json.loads(self.process.stdout.readline())
-            if message.get("id") == self.number and "method" not in message:
-                return message["result"]
-
-    def run(self, language, code):
-        return self.request("tools/call", {"name": "execute_code", "arguments": {"language": language, "code": code, "timeout": 60}})
 
 
 def text(value, is_javascript):
@@ -70,21 +45,22 @@ def main():
     generated = sys.argv[2] if len(sys.argv) > 2 else "1:60"
     count = failed = 0
     with tempfile.TemporaryDirectory() as home:
-        server = Server(sys.argv[1], home)
-        for language, arguments in (("python", ["python.txt"]), ("python", ["python.txt", generated]), ("javascript", ["javascript.txt"])):
-            arguments = [str(HERE / arguments[0]), *arguments[1:]]
-            by_hand = subprocess.Popen([sys.executable, HERE / "reference.py", *arguments], stdout=subprocess.PIPE)
+        server = Piped([sys.argv[1]], {"SKILLZ_HOME": home})
+        for language, chosen in (("python", []), ("python", [generated]), ("javascript", [])):
+            reference = [sys.executable, HERE / "reference.py", HERE / f"{language}.txt", *chosen]
+            by_hand = subprocess.Popen(reference, stdout=subprocess.PIPE)
             for line in by_hand.stdout:
                 expected = json.loads(line)
                 count += 1
-                found = difference(expected, server.run(language, expected["code"]), language == "javascript")
+                arguments = {"language": language, "code": expected["code"], "timeout": 60}
+                answer = server.request("tools/call", {"name": "execute_code", "arguments": arguments})["result"]
+                found = difference(expected, answer, language == "javascript")
                 if found is not None:
                     failed += 1
                     print(f"{language} program {expected['name']}:\n{found}\n", flush=True)
             if by_hand.wait() != 0:
                 sys.exit("The programs could not be run by hand")
-        server.process.stdin.close()
-        server.process.wait()
+        server.close()
     print(f"{count - failed} passed, {failed} failed")
     sys.exit(1 if failed or count < 300 else 0)
 
