@@ -193,10 +193,14 @@ mod tests {
             clock: CallClock::start(std::time::Duration::from_secs(1)),
             limits: EffectiveLimits::with_memory_mb(64),
             grants: Grants {
-                folders: vec![grant("/work/root", FolderMode::Ro), grant("/out", FolderMode::Rw)],
+                folders: vec![grant("/projects/root", FolderMode::Ro), grant("/out", FolderMode::Rw)],
                 ..Grants::default()
             },
-            context: CallContext { roots: vec!["/work/root".into()], data_directory: "/data/t".into(), ..CallContext::default() },
+            context: CallContext {
+                roots: vec!["/projects/root".into()],
+                data_directory: "/data/t".into(),
+                ..CallContext::default()
+            },
         }
     }
 
@@ -227,12 +231,12 @@ mod tests {
             (Python, "OSError: [Errno 30] Read-only file system: '/home/me/x'", Some("\"mode\": \"rw\"")),
             (
                 Python,
-                "PermissionError: [Errno 13] Permission denied: '/work/root/x'",
-                Some("`/work/root` is granted for reading only"),
+                "PermissionError: [Errno 13] Permission denied: '/projects/root/x'",
+                Some("`/projects/root` is granted for reading only"),
             ),
-            (Other, "bash: line 1: /work/root/x: Read-only file system", Some("for reading only")),
-            (JavaScript, "Error: EACCES: permission denied, open '/work/root/x'", Some("for reading only")),
-            (Python, "FileNotFoundError: [Errno 2] No such file or directory: '/work/root/gone'", None),
+            (Other, "bash: line 1: /projects/root/x: Read-only file system", Some("for reading only")),
+            (JavaScript, "Error: EACCES: permission denied, open '/projects/root/x'", Some("for reading only")),
+            (Python, "FileNotFoundError: [Errno 2] No such file or directory: '/projects/root/gone'", None),
             (Python, "FileNotFoundError: [Errno 2] No such file or directory: '/out/gone'", None),
             (Python, "FileNotFoundError: [Errno 2] No such file or directory: '/private/gone'", None),
             (Python, "FileNotFoundError: [Errno 2] No such file or directory: '/usr/bin/gone'", None),

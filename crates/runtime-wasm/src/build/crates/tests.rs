@@ -121,7 +121,7 @@ fn package_ids_are_read() {
     for (id, expected) in [
         ("registry+https://github.com/rust-lang/crates.io-index#serde@1.0.2", Some(("serde", "1.0.2"))),
         ("path+file:///cache/skillz#skillz-guest@0.1.0", Some(("skillz-guest", "0.1.0"))),
-        ("path+file:///work/project#0.0.0", Some(("project", "0.0.0"))),
+        ("path+file:///projects/project#0.0.0", Some(("project", "0.0.0"))),
         ("nothing", None),
     ] {
         assert_eq!(package_of(id), expected, "{id}");
