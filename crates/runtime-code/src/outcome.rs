@@ -4,6 +4,8 @@ use serde::Serialize;
 use skillz_json::{Map, Value, json};
 use skillz_tool::{ErrorKind, ToolError};
 
+use crate::request::CodeRequest;
+
 /// One inner call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallRecord {
@@ -90,6 +92,27 @@ impl From<CodeFailure> for ToolError {
         list_calls(&mut data, &calls);
         error.with_data(Value::Object(data))
     }
+}
+
+/// Its time was up, while it waited for these tools.
+pub(crate) fn timed_out(request: &CodeRequest, late: &[String]) -> ToolError {
+    let waiting = if late.is_empty() { String::new() } else { format!(" while it waited for `{}`", late.join("`, `")) };
+    let message = format!("The program was stopped after its limit of {}{waiting}", request.seconds());
+    failed(ErrorKind::TimedOut, message, "Set a longer `timeout` (in seconds), or let it do less at a time")
+}
+
+/// It needed more memory than it may have.
+pub(crate) fn out_of_memory(request: &CodeRequest) -> ToolError {
+    let memory = request.limits.memory_bytes >> 20;
+    let message = format!("The program was stopped: it needed more than its {memory} MiB of memory");
+    failed(ErrorKind::LimitExceeded, message, "Work on parts of the data, or let a tool do it")
+}
+
+/// It printed more than it may.
+pub(crate) fn printed_too_much(request: &CodeRequest) -> ToolError {
+    let message = format!("The program was stopped: it printed more than {} bytes", request.limits.max_output_bytes);
+    let hint = "Print only what you need to read; large data can stay in variables or go to a tool";
+    failed(ErrorKind::LimitExceeded, message, hint)
 }
 
 /// An error of one sort with a hint, for the many places that need one.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use skillz_json::{Map, Value, json};
-use skillz_runtime_script::{Program, ProgramEnd, ProgramLanguage};
+use skillz_runtime_script::{CheckedLanguage, Program, ProgramEnd, ProgramLanguage};
 use skillz_tool::{CallContext, ErrorKind, ToolError};
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     host::ProgramHost,
     message::{PreparedProgram, TOOL_ERROR},
     names::Names,
-    outcome::{CodeFailure, CodeResult},
+    outcome::{CodeFailure, CodeResult, out_of_memory, printed_too_much, timed_out},
     request::{CodeRequest, CodeSettings, Language},
 };
 
@@ -29,13 +29,14 @@ pub(crate) fn interpreter(language: Language) -> ProgramLanguage {
 /// Runs a program, which was prepared where it is none of Python's.
 pub(crate) async fn run(
     settings: &CodeSettings,
+    language: CheckedLanguage,
     request: CodeRequest,
+    names: Names,
     prepared: Option<PreparedProgram>,
     host: Arc<ProgramHost>,
 ) -> Result<CodeResult, CodeFailure> {
-    let names = Names::in_program(&request.code, &request.tools);
     let program = Program {
-        language: interpreter(request.language),
+        language,
         arguments: arguments(&request.code, prepared, &names),
         dependencies: request.dependencies.clone(),
         limits: request.limits.clone(),
@@ -72,21 +73,11 @@ fn arguments(code: &str, prepared: Option<PreparedProgram>, names: &Names) -> Ma
 /// A failure of the program, not of a tool.
 fn in_its_words(mut error: ToolError, request: &CodeRequest, late: &[String]) -> ToolError {
     let Some(what) = error.message.strip_prefix(ITS_NAME).map(str::to_owned) else { return error };
+    let output = error.output.take();
     match error.kind {
-        ErrorKind::TimedOut => {
-            let waiting = if late.is_empty() { String::new() } else { format!(" while it waited for `{}`", late.join("`, `")) };
-            error.message = format!("The program was stopped after its limit of {}{waiting}", request.seconds());
-            error.hint = Some("Set a longer `timeout` (in seconds), or let it do less at a time".to_owned());
-        }
-        ErrorKind::LimitExceeded if what.contains("MiB of memory") => {
-            let memory = request.limits.memory_bytes >> 20;
-            error.message = format!("The program was stopped: it needed more than its {memory} MiB of memory");
-            error.hint = Some("Work on parts of the data, or let a tool do it".to_owned());
-        }
-        ErrorKind::LimitExceeded if what.contains("printed more than") => {
-            error.message = format!("The program was stopped: it printed more than {} bytes", request.limits.max_output_bytes);
-            error.hint = Some("Print only what you need to read; large data can stay in variables or go to a tool".to_owned());
-        }
+        ErrorKind::TimedOut => error = timed_out(request, late),
+        ErrorKind::LimitExceeded if what.contains("MiB of memory") => error = out_of_memory(request),
+        ErrorKind::LimitExceeded if what.contains("printed more than") => error = printed_too_much(request),
         _ => {
             let fault = what.strip_prefix("failed: ").unwrap_or_default();
             error.message = match fault {
@@ -100,5 +91,5 @@ fn in_its_words(mut error: ToolError, request: &CodeRequest, late: &[String]) ->
             }
         }
     }
-    error
+    ToolError { output, ..error }
 }

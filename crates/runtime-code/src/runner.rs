@@ -7,6 +7,7 @@ use std::sync::{
 
 use skillz_json::Number;
 use skillz_process::{Exit, ProcessError};
+use skillz_runtime_script::CheckedLanguage;
 use skillz_tool::{ErrorKind, Host, ToolError};
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     host::ProgramHost,
     message::{Failure, FailureKind, PreparedProgram, Program, TOOL_ERROR, ToWorker},
     names::Names,
-    outcome::{CodeFailure, CodeResult, failed},
+    outcome::{CodeFailure, CodeResult, failed, out_of_memory, printed_too_much, timed_out},
     pool::{Lease, Pool, Worker},
     real,
     request::{CodeRequest, CodeSettings, Language, Runtime},
@@ -57,7 +58,7 @@ impl CodeRunner {
             Runtime::Embedded => None,
             Runtime::Auto | Runtime::Process => {
                 match self.settings.scripts.check_programs(real::interpreter(request.language)).await {
-                    Ok(()) => return self.run_real(request, host).await,
+                    Ok(language) => return self.run_real(language, request, host).await,
                     Err(error) if request.runtime == Runtime::Process => return Err(CodeFailure::before_start(error)),
                     Err(error) => Some(error),
                 }
@@ -71,21 +72,25 @@ impl CodeRunner {
         Err(CodeFailure::before_start(lacking.unwrap_or_else(|| failed(ErrorKind::InvalidInput, message, hint))))
     }
 
-    async fn run_real(&self, request: CodeRequest, host: Arc<ProgramHost>) -> Result<CodeResult, CodeFailure> {
-        let prepared = match request.language {
-            Language::Python => None,
-            Language::JavaScript | Language::TypeScript => {
-                let mut run = self.start(&request, Arc::clone(&host));
-                let order = ToWorker::Prepare(run.program.clone());
-                match self.drive(&mut run, &order).await? {
-                    Ended::Prepared(prepared) => Some(prepared),
-                    // What no parser got through, node will not either, and says so in its own words.
-                    Ended::Lost(_) => Some(PreparedProgram { text: request.code.clone(), ..PreparedProgram::default() }),
-                    ended => return finish(ended, run.session, &request, false),
-                }
-            }
+    async fn run_real(
+        &self,
+        language: CheckedLanguage,
+        request: CodeRequest,
+        host: Arc<ProgramHost>,
+    ) -> Result<CodeResult, CodeFailure> {
+        if request.language == Language::Python {
+            let names = Names::in_program(&request.code, &request.tools);
+            return real::run(&self.settings, language, request, names, None, host).await;
+        }
+        let mut run = self.start(&request, Arc::clone(&host));
+        let order = ToWorker::Prepare(run.program.clone());
+        let prepared = match self.drive(&mut run, &order).await? {
+            Ended::Prepared(prepared) => prepared,
+            // What no parser got through, node will not either, and says so in its own words.
+            Ended::Lost(_) => PreparedProgram { text: request.code.clone(), ..PreparedProgram::default() },
+            ended => return finish(ended, run.session, &request, false),
         };
-        real::run(&self.settings, request, prepared, host).await
+        real::run(&self.settings, language, request, run.session.names, Some(prepared), host).await
     }
 
     async fn run_embedded(&self, request: &CodeRequest, host: Arc<ProgramHost>) -> Result<CodeResult, CodeFailure> {
@@ -144,9 +149,7 @@ impl CodeRunner {
             }
         }
     }
-}
 
-impl CodeRunner {
     /// A worker for a run, whose clock stands still while it waits for one.
     async fn lease(&self, run: &Run) -> Result<Lease, CodeFailure> {
         let _waiting = run.session.clock.pause();
@@ -174,25 +177,15 @@ async fn lost(worker: Worker, reason: String, run: &Run) -> Result<Ended, ToolEr
 
 /// The result of a run, or its failure in words.
 fn finish(ended: Ended, session: Session, request: &CodeRequest, is_embedded: bool) -> Result<CodeResult, CodeFailure> {
-    let limit = request.seconds();
     let calls = session.host.calls();
     let failure = match ended {
         Ended::Done(result) => return Ok(CodeResult { result, stdout: session.stdout, calls, is_embedded }),
         Ended::Failed(failure) => failure,
-        Ended::TimedOut => {
-            let waiting_for = session.host.late();
-            let waiting = if waiting_for.is_empty() {
-                String::new()
-            } else {
-                format!(" while it waited for `{}`", waiting_for.join("`, `"))
-            };
-            Failure::new(FailureKind::Time, waiting)
-        }
+        Ended::TimedOut => Failure::new(FailureKind::Time, ""),
         Ended::Unsupported(reason) | Ended::Lost(reason) => Failure::new(FailureKind::Exception, reason),
         Ended::Prepared(_) => Failure::new(FailureKind::Exception, "It was only prepared"),
     };
     let Failure { kind, message, traceback } = failure;
-    let memory = request.limits.memory_bytes >> 20;
     let error = match kind {
         FailureKind::Syntax => {
             let error = ToolError::invalid(format!("The program does not compile: {message}"));
@@ -202,27 +195,13 @@ fn finish(ended: Ended, session: Session, request: &CodeRequest, is_embedded: bo
             let error = ToolError::failed(format!("The program failed: {message}"));
             match hints::for_name(&message, request) {
                 Some(hint) => error.with_hint(hint),
-                None if message.starts_with(TOOL_ERROR) => error,
+                None if message.starts_with(TOOL_ERROR) || !is_embedded => error,
                 None => error.with_hint(ELSEWHERE),
             }
         }
-        FailureKind::Time => {
-            let waiting = if message.starts_with(' ') { message.as_str() } else { "" };
-            let message = format!("The program was stopped after its limit of {limit}{waiting}");
-            failed(ErrorKind::TimedOut, message, "Set a longer `timeout` (in seconds), or let it do less at a time")
-        }
-        FailureKind::Memory => {
-            let message = format!("The program was stopped: it needed more than its {memory} MiB of memory");
-            failed(ErrorKind::LimitExceeded, message, "Work on parts of the data, or let a tool do it")
-        }
-        FailureKind::Output => {
-            let message = format!("The program was stopped: {}", lower_first(&message));
-            failed(
-                ErrorKind::LimitExceeded,
-                message,
-                "Print only what you need to read; large data can stay in variables or go to a tool",
-            )
-        }
+        FailureKind::Time => timed_out(request, &session.host.late()),
+        FailureKind::Memory => out_of_memory(request),
+        FailureKind::Output => printed_too_much(request),
         FailureKind::Result => {
             let hint = "End with a value of dicts, lists, texts, numbers, booleans and None";
             failed(ErrorKind::Failed, format!("The program's result cannot be given back: {}", lower_first(&message)), hint)

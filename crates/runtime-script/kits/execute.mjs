@@ -58,7 +58,6 @@ export function prepare(packages) {
   define("call", call);
   // The first use of each costs more than most programs do.
   compile("(async () => {})()", "/warm-up")();
-  callTool.toString();
 }
 
 const compile = (code, filename) =>

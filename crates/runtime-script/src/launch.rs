@@ -89,7 +89,8 @@ impl Site<'_> {
         }
         let packages = self.environment.map(|environment| environment.directory.join("node_modules"));
         let options = json!({
-            "entry": self.entry(), "folder": folder.path(), "mode": mode, "isolation": isolation, "is_confined": self.is_confined, "packages": packages,
+            "entry": self.entry(), "folder": folder.path(), "packages": packages,
+            "mode": mode, "isolation": isolation, "is_confined": self.is_confined,
         });
         let options = OsString::from(options.to_string());
         self.add_interpreter_arguments(&mut command);

@@ -29,6 +29,6 @@ mod stage;
 mod worker;
 
 pub use interpreter::{Interpreter, Interpreters, SearchPath};
-pub use program::{Program, ProgramEnd, ProgramLanguage};
+pub use program::{CheckedLanguage, Program, ProgramEnd, ProgramLanguage};
 pub use runtime::ScriptRuntime;
 pub use settings::{ScriptBounds, ScriptSettings};

@@ -41,10 +41,17 @@ pub enum ProgramLanguage {
     JavaScript,
 }
 
+/// An interpreter that [`ScriptRuntime::check_programs`] has found, with a sandbox that works.
+pub struct CheckedLanguage {
+    language: ProgramLanguage,
+    /// What stands for programs without packages.
+    tool: Arc<Tool>,
+}
+
 /// A program, and what it may do.
 pub struct Program {
     /// Its interpreter.
-    pub language: ProgramLanguage,
+    pub language: CheckedLanguage,
     /// What its kit needs: `code`, `tools` (identifier, to the tool's name and its parameters in order), and for JavaScript
     /// `header`, `lines` and `source`.
     pub arguments: Map<String, Value>,
@@ -92,7 +99,7 @@ impl Programs {
             ProgramLanguage::Python => ("python3", "main.py"),
             ProgramLanguage::JavaScript => ("node", "main.mjs"),
         };
-        let hash = hex(&Sha256::digest(format!("{interpreter}\n{}", dependencies.join("\n"))));
+        let hash = format!("{:x}", Sha256::digest(format!("{interpreter}\n{}", dependencies.join("\n"))));
         let folder = self.folder.join(&hash);
         let file = folder.join(entry);
         if !file.exists() {
@@ -112,7 +119,7 @@ impl Programs {
 impl ScriptRuntime {
     /// Whether programs can be run here: there is a sandbox that works, and an interpreter that is new enough. The error says
     /// what is missing.
-    pub async fn check_programs(&self, language: ProgramLanguage) -> Result<(), ToolError> {
+    pub async fn check_programs(&self, language: ProgramLanguage) -> Result<CheckedLanguage, ToolError> {
         let unavailable = |message: String| ToolError::new(ErrorKind::Unavailable, message);
         if !self.is_confined() {
             let message =
@@ -124,14 +131,16 @@ impl ScriptRuntime {
             let reason = report.reason.as_deref().unwrap_or("it gave no reason");
             return Err(unavailable(format!("Programs run in a sandbox only, which does not work here: {reason}")));
         }
-        let plan = self.plans.get(&self.programs.tool(language, &[])?, &self.interpreters)?;
-        let Some(interpreter) = &plan.interpreter else { return Ok(()) };
-        let approved = || self.programs.approved.lock().unwrap_or_else(PoisonError::into_inner);
-        if !approved().contains(&interpreter.program) {
-            prepare::check_version(self, &plan).await?;
-            approved().insert(interpreter.program.clone());
+        let tool = Arc::new(self.programs.tool(language, &[])?);
+        let plan = self.plans.get(&tool, &self.interpreters)?;
+        if let Some(interpreter) = &plan.interpreter {
+            let approved = || self.programs.approved.lock().unwrap_or_else(PoisonError::into_inner);
+            if !approved().contains(&interpreter.program) {
+                prepare::check_version(self, &plan).await?;
+                approved().insert(interpreter.program.clone());
+            }
         }
-        Ok(())
+        Ok(CheckedLanguage { language, tool })
     }
 
     /// Runs a program to its end; its requests go to `host`. Dropping the future ends it with all that it started.
@@ -143,10 +152,10 @@ impl ScriptRuntime {
 
     async fn run_printing(&self, program: Program, host: Arc<dyn Host>, printed: &mut Vec<u8>) -> Result<Value, ToolError> {
         let Program { language, arguments, dependencies, mut limits, clock, grants, context } = program;
-        self.check_programs(language).await?;
         limits.memory_bytes = limits.memory_bytes.saturating_add(INTERPRETER_MEMORY);
         limits.max_processes = MOST_PROCESSES;
-        let tool = Arc::new(self.programs.tool(language, &dependencies)?);
+        let CheckedLanguage { language, tool } = language;
+        let tool = if dependencies.is_empty() { tool } else { Arc::new(self.programs.tool(language, &dependencies)?) };
         let plan = self.plans.get(&tool, &self.interpreters)?;
         let call = ToolCall { tool, arguments, clock, limits, grants, context };
         let place = {
@@ -193,8 +202,4 @@ impl ScriptRuntime {
             }
         });
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

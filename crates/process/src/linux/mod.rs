@@ -169,12 +169,17 @@ fn confines(sandbox: SandboxKind) -> Result<bool, ProcessError> {
 
 impl ChildInput for pipe::Sender {
     fn unread(&self) -> Option<usize> {
-        usize::try_from(rustix::io::ioctl_fionread(self).ok()?).ok()
+        bytes_in_pipe(self)
     }
 }
 
 impl ChildOutput for pipe::Receiver {
     fn waiting(&self) -> Option<usize> {
-        usize::try_from(rustix::io::ioctl_fionread(self).ok()?).ok()
+        bytes_in_pipe(self)
     }
+}
+
+/// How much lies in a pipe, asked by either of its ends.
+fn bytes_in_pipe(end: impl AsFd) -> Option<usize> {
+    usize::try_from(rustix::io::ioctl_fionread(end).ok()?).ok()
 }

@@ -71,10 +71,8 @@ macro_rules! worker_entry {
 /// Serves until the server closes the pipe.
 fn work() {
     let (sender, incoming) = mpsc::channel();
-    let interpreter = thread::Builder::new().name("interpreter".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-        let _end = EndOfProcess;
-        interpret(incoming);
-    });
+    let interpreter =
+        thread::Builder::new().name("interpreter".to_owned()).stack_size(STACK_BYTES).spawn(move || interpret(incoming));
     limits::watch_memory();
     if let Err(error) = limits::confine() {
         // What cannot be confined does not run.
@@ -90,15 +88,6 @@ fn work() {
         if sender.send(message).is_err() {
             return;
         }
-    }
-}
-
-/// Ends the process when the interpreter's thread ends, by a panic too: the server must not wait for it.
-struct EndOfProcess;
-
-impl Drop for EndOfProcess {
-    fn drop(&mut self) {
-        process::exit(101);
     }
 }
 

@@ -34,8 +34,8 @@ impl Flow<'_> {
         self.functions.last().copied().unwrap_or(self.facts.is_async_at_top)
     }
 
-    /// The end of the name by which a tool is called.
-    fn tool(&self, function: &Expr) -> bool {
+    /// Whether an expression is the name of a tool, or `call`.
+    fn is_tool(&self, function: &Expr) -> bool {
         match function {
             Expr::Name(name) => {
                 let name = name.id.as_str();
@@ -54,7 +54,7 @@ impl Flow<'_> {
     }
 
     fn call(&mut self, call: &ast::ExprCall) {
-        let (is_tool, is_kit) = (self.tool(&call.func), self.is_call_of_kit(&call.func));
+        let (is_tool, is_kit) = (self.is_tool(&call.func), self.is_call_of_kit(&call.func));
         if self.gives_future() && (is_tool || is_kit) {
             self.edits.insert(call.start().to_usize(), "_skillz_open(");
             if is_kit {
@@ -84,7 +84,7 @@ impl Flow<'_> {
 
     fn await_(&mut self, value: &Expr) {
         let is_known = match value {
-            Expr::Call(call) => self.tool(&call.func) || self.facts.asyncio_function(&call.func).is_some(),
+            Expr::Call(call) => self.is_tool(&call.func) || self.facts.asyncio_function(&call.func).is_some(),
             _ => false,
         };
         if !is_known {
